@@ -1,0 +1,1 @@
+"""Rules that the engine lacks: one rule, one file, each with evidence."""

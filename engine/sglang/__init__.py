@@ -1,0 +1,1 @@
+"""What an SGLang release does with a launch. Releases are data (``releases/``), decisions are steps (``steps/``)."""
