@@ -1,4 +1,4 @@
-"""What is answered: prediction, findings, ledger, verdict. Plain values; ``to_dict`` gives the JSON of every interface."""
+"""What is answered: prediction, findings, ledger, verdict. Plain values; ``to_dict`` gives every interface its JSON."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engine.sglang.releases import Release
 
 
-class Refusal(Exception):  # noqa: N818 - the engine refuses; nothing here is in error
+class Refusal(Exception):
     """The engine refuses the launch: at which stage, with which exception type, in which words."""
 
     def __init__(self, type_: str, message: str, stage: Stage = "resolve") -> None:
