@@ -1,0 +1,139 @@
+"""From prediction and findings to the verdict, and to the launch that may run.
+
+Three layers of intent are kept apart: the engine's defaults, the platform's defaults (unlocked: a guard may switch them
+off), and what the operator wrote (locked: a guard may only reject).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from engine.guards.base import Examined, GraphChange, Hit
+from engine.guards.rewriting import with_backend, with_settings
+from engine.launch import PHASES, Phase
+from engine.sglang.predict import Predicted, predict
+from engine.verdict import Decision, Effective, PhaseGraph, Verdict, VerdictKind
+
+
+def decide(examined: Examined, hits: Sequence[Hit]) -> Verdict:
+    """The verdict on an examined launch."""
+    predicted = examined.predicted
+    prediction = predicted.prediction
+    findings = tuple(hit.finding for hit in hits)
+    changes = tuple(hit.change for hit in hits if hit.change is not None)
+    rejected = prediction.outcome == "refused" or any(finding.severity == "error" for finding in findings)
+    switched = engine_changes(predicted)
+    kind: VerdictKind = "rejected" if rejected else "adjusted" if changes or switched else "accepted"
+    ledger = predicted.ledger
+    effective = None
+    if not rejected:
+        effective = _effective(examined, changes)
+        ledger = (*ledger, *_guard_decisions(hits, prediction.graph or {}))
+    return Verdict(
+        verdict=kind,
+        summary=_summary(kind, predicted, hits, switched),
+        prediction=prediction,
+        findings=findings,
+        ledger=ledger,
+        effective=effective,
+        model=examined.facts.summary(),
+        engine={"name": examined.launch.engine, "version": str(predicted.release)},
+        hardware={**examined.gpu.to_dict(), "count": examined.launch.gpu_count},
+        notes=predicted.notes,
+    )
+
+
+def engine_changes(predicted: Predicted) -> tuple[Decision, ...]:
+    """Where the engine itself overruled a graph that was asked for, or that is its own default.
+
+    That is a phase's backend that ends as another than it was meant, and a capture size that the operator wrote and the
+    engine replaced. The operator's own switches set the intent, so they are no change.
+    """
+    overruled: list[Decision] = []
+    locked = set(predicted.prediction.locked)
+    for phase in PHASES:
+        for key in ("backend", "bs", "max_bs"):
+            if key != "backend" and (phase, key) not in locked:
+                continue
+            decisions = [d for d in predicted.ledger if d.key == f"{phase}.{key}"]
+            engine = [d for d in decisions if d.layer == "engine"]
+            if engine and engine[0].before is not None and engine[-1].after != engine[0].before:
+                overruled.append(engine[-1])
+    return tuple(overruled)
+
+
+def _guard_decisions(hits: Iterable[Hit], graph: Mapping[Phase, PhaseGraph]) -> tuple[Decision, ...]:
+    return tuple(
+        Decision(
+            step=hit.finding.slug,
+            layer="guard",
+            key=f"{hit.change.phase}.backend",
+            before=graph[hit.change.phase].backend,
+            after=hit.change.backend,
+            why=hit.finding.message,
+            source=hit.finding.rule,
+        )
+        for hit in hits
+        if hit.change is not None
+    )
+
+
+def _effective(examined: Examined, changes: Sequence[GraphChange]) -> Effective:
+    """The command line that carries the platform's defaults and the guards' changes, and the graphs it leads to."""
+    launch, prediction = examined.launch, examined.predicted.prediction
+    graph = prediction.graph or {}
+    changed = {change.phase: change.backend for change in changes}
+    arguments = with_settings(launch.arguments, _platform_settings(launch.defaults, prediction.locked, graph, changed))
+    for phase, backend in changed.items():
+        arguments = with_backend(arguments, phase, backend)
+    if arguments == launch.arguments and not launch.defaults:
+        return Effective(arguments=arguments, graph=graph)
+    again = predict(dataclasses.replace(launch, arguments=arguments, defaults={}), examined.facts, examined.gpu)
+    return Effective(arguments=arguments, graph=again.prediction.graph or graph)
+
+
+def _platform_settings(
+    defaults: Mapping[str, Any],
+    locked: Iterable[tuple[str, str]],
+    graph: Mapping[Phase, PhaseGraph],
+    changed: Mapping[Phase, str],
+) -> dict[str, dict[str, Any]]:
+    """The platform's defaults that the operator did not overrule; a backend as the engine resolved it."""
+    taken = set(locked)
+    settings: dict[str, dict[str, Any]] = {}
+    for phase in PHASES:
+        wanted = defaults.get(phase)
+        if not isinstance(wanted, Mapping):
+            continue
+        settings[phase] = {
+            key: graph[phase].backend if key == "backend" and phase in graph else value
+            for key, value in wanted.items()
+            if (phase, key) not in taken and not (key == "backend" and phase in changed)
+        }
+    return settings
+
+
+def _summary(kind: VerdictKind, predicted: Predicted, hits: Sequence[Hit], switched: Sequence[Decision]) -> str:
+    """One sentence: what happens, and what to do first."""
+    error = predicted.prediction.error
+    if error is not None:
+        return f"SGLang {predicted.release} refuses this launch ({error.type}): {error.message}"
+    if kind == "rejected":
+        first = hits[0].finding
+        return f"{first.rule} {first.slug}: {first.remedy}"
+    if kind == "adjusted":
+        parts = [
+            f"{h.change.phase} graphs {h.change.backend} by {h.finding.rule}" for h in hits if h.change is not None
+        ]
+        parts += [f"{d.key} {_shown(d.before)} -> {_shown(d.after)} by the engine ({d.why})" for d in switched]
+        return "Runs, but not as asked: " + "; ".join(parts)
+    graph = predicted.prediction.graph or {}
+    return "Runs as asked: " + ", ".join(f"{phase} graphs {graph[phase].backend}" for phase in PHASES if phase in graph)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (list, tuple)) and len(value) > 4:
+        return f"{len(value)} sizes up to {value[-1]}"
+    return str(value)
