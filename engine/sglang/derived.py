@@ -1,0 +1,47 @@
+"""Facts that several steps derive from the arguments in the same way, as the engine's own helpers do.
+
+Source: SGLang 0.5.23, ``runtime_context.py``, ``arg_groups/overrides.py`` and ``arg_groups/model_override_base.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from engine.sglang.resolution import Resolution
+
+_URL = re.compile(r"(.+)://(.*)")
+
+
+def attn_dp_enabled(args: Any) -> bool:
+    """Whether attention runs data parallel (a scale-up joiner of elastic EP counts, even at width one)."""
+    return bool(args.attn_dp_size > 1 or args.ep_join_mode == "scale")
+
+
+def num_dp_ranks(args: Any) -> int:
+    """Data-parallel replicas times attention-DP groups."""
+    return int(args.dp_size * args.attn_dp_size)
+
+
+def attention_backends(args: Any) -> tuple[str | None, str | None]:
+    """The attention backends of prefill and decode; a side that is not set takes the common one."""
+    return (
+        args.prefill_attention_backend or args.attention_backend,
+        args.decode_attention_backend or args.attention_backend,
+    )
+
+
+def uses_mla(r: Resolution) -> bool:
+    """Whether the engine runs the model through its MLA attention path."""
+    return bool(r.model.attention_arch == "MLA")
+
+
+def connector_type(path: str) -> str:
+    """The scheme of a model path (``instance``, ``redis``, ``s3`` ...), or the empty text for a plain path."""
+    found = _URL.match(path)
+    return found.group(1) if found else ""
+
+
+def gpu_memory_mib(r: Resolution) -> int:
+    """The memory of one GPU as the engine reads it from ``nvidia-smi``, in MiB."""
+    return r.hardware.memory_mib

@@ -1,0 +1,78 @@
+"""The engine's environment variables: typed reading with the release's defaults, and what a step sets for later steps.
+
+The table (name, kind, default, old name) is the release's; source: SGLang ``srt/environ.py``. A value that cannot be
+read counts as not set, as in the engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, MutableMapping
+from typing import Any, cast
+
+from engine.sglang.resolution import Resolution
+
+_TRUE = frozenset({"true", "1", "yes", "y"})
+_FALSE = frozenset({"false", "0", "no", "n"})
+
+
+def read(r: Resolution, name: str) -> Any:
+    """The variable's value as the engine reads it, or the release's default.
+
+    Raises:
+        KeyError: the release declares no such variable (a mistake in a step).
+    """
+    row = r.release.tables["environment"][name]
+    text = r.environment.get(name)
+    if text is None and "alias" in row:
+        text = r.environment.get(row["alias"])
+    if text is None:
+        return row["default"]
+    try:
+        return _READERS[row["kind"].removesuffix("WithAlias")](text)
+    except ValueError:
+        return row["default"]
+
+
+def known(r: Resolution, name: str) -> bool:
+    """Whether the release declares the variable."""
+    return name in r.release.tables["environment"]
+
+
+def is_set(r: Resolution, name: str) -> bool:
+    """Whether the variable is in the environment, whatever its value."""
+    return name in r.environment
+
+
+def put(r: Resolution, name: str, value: Any) -> None:
+    """Set the variable for the steps that follow, as the engine writes into its own environment."""
+    cast("MutableMapping[str, str]", r.environment)[name] = str(value)
+
+
+def as_bool(text: str) -> bool:
+    """True or false in the engine's spellings.
+
+    Raises:
+        ValueError: neither.
+    """
+    word = text.lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise ValueError(text)
+
+
+def _json(text: str) -> Any:
+    # The engine also takes the path of a JSON file here; no file of the operator's machine is read.
+    return json.loads(text) if text else None
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "EnvStr": str,
+    "EnvBool": as_bool,
+    "EnvInt": int,
+    "EnvFloat": float,
+    "EnvTuple": lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
+    "EnvJSON": _json,
+}
