@@ -1,0 +1,1 @@
+"""Launch forms, guards, policy, the whole preflight."""
