@@ -156,6 +156,56 @@ def graph() -> dict[str, Any]:
     }
 
 
+class Ask:
+    """An argument record that answers what a ladder asks: padding on, this speculative algorithm."""
+
+    def __init__(self, algorithm: str | None) -> None:
+        self.disable_cuda_graph_padding = False
+        self.speculative_algorithm = algorithm
+
+
+LARGEST = 1 << 16
+
+
+def ladders(record: Any) -> dict[str, list[list[int | None]]]:
+    """The capture-size ladders as segments (first, last, step); the last segment is open."""
+    found: dict[str, list[list[int | None]]] = {}
+    with contextlib.suppress(ImportError):
+        hook = importlib.import_module("sglang.srt.arg_groups.cuda_graph_hook")
+        if hasattr(hook, "generate_decode_cuda_graph_batch_sizes"):
+            found["prefill"] = segments(hook.generate_prefill_cuda_graph_batch_sizes(LARGEST))
+            found["decode"] = segments(hook.generate_decode_cuda_graph_batch_sizes(Ask(None), LARGEST))
+            found["speculative"] = segments(hook.generate_decode_cuda_graph_batch_sizes(Ask("EAGLE"), LARGEST))
+            return found
+    for name in dir(record):  # older releases: methods of the argument record
+        method = getattr(record, name)
+        if "prefill_cuda_graph_batch_sizes" in name or "piecewise_cuda_graph_num_tokens" in name:
+            found["prefill"] = segments(method(Ask(None), LARGEST))
+        elif "decode_cuda_graph_batch_sizes" in name or name == "_generate_cuda_graph_batch_sizes":
+            found["decode"] = segments(method(Ask(None), LARGEST))
+            found["speculative"] = segments(method(Ask("EAGLE"), LARGEST))
+    return found
+
+
+def segments(sizes: list[int]) -> list[list[int | None]]:
+    """Runs of equal distance."""
+    out: list[list[int | None]] = []
+    at = 0
+    while at < len(sizes):
+        if at + 1 == len(sizes):
+            if sizes[at] != LARGEST:  # the largest size asked for is appended by the engine; it is no rung
+                out.append([sizes[at], sizes[at], 1])
+            break
+        step = sizes[at + 1] - sizes[at]
+        end = at + 1
+        while end + 1 < len(sizes) and sizes[end + 1] - sizes[end] == step:
+            end += 1
+        out.append([sizes[at], sizes[end], step])
+        at = end + 1
+    out[-1][1] = None
+    return out
+
+
 def write(path: Path, value: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -179,7 +229,13 @@ def main() -> None:
     )
     write(
         folder / "tables.json",
-        {"made_by": made_by, "graph": graph(), "choices": choices(), "environment": environment()},
+        {
+            "made_by": made_by,
+            "graph": graph(),
+            "ladders": ladders(ServerArgs),
+            "choices": choices(),
+            "environment": environment(),
+        },
     )
 
 

@@ -78,6 +78,7 @@ class Resolution:
     """
 
     __slots__ = (
+        "_model",
         "args",
         "environment",
         "given",
@@ -86,7 +87,6 @@ class Resolution:
         "ledger",
         "locked",
         "log",
-        "model",
         "platform_defaults",
         "release",
         "step",
@@ -96,7 +96,7 @@ class Resolution:
         self,
         *,
         release: Release,
-        model: EngineModel,
+        model: EngineModel | Callable[[Resolution], EngineModel],
         hardware: Gpu,
         args: dict[str, Any],
         given: frozenset[str],
@@ -104,7 +104,7 @@ class Resolution:
         platform_defaults: Mapping[str, Any],
     ) -> None:
         self.release = release
-        self.model = model
+        self._model = model
         self.hardware = hardware
         self.environment = environment
         self.platform_defaults = platform_defaults
@@ -116,6 +116,13 @@ class Resolution:
         self.ledger: list[Decision] = []
         self.log: list[str] = []
         self.step: Step | None = None
+
+    @property
+    def model(self) -> EngineModel:
+        """The model as the engine sees it, built at the first look, as the engine builds it: its refusals come then."""
+        if callable(self._model):
+            self._model = self._model(self)
+        return self._model
 
     def set(self, name: str, value: Any, why: str, *, layer: Layer = "engine") -> None:
         """Give the argument ``name`` another value; a change of value becomes a decision."""

@@ -1,0 +1,161 @@
+"""What an engine release does with a launch: parse, resolve step by step, report.
+
+The prediction is the engine alone. Guards and policy come after it (:mod:`engine.guards`, :mod:`engine.policy`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.errors import InvalidLaunch
+from engine.hardware import Gpu
+from engine.launch import PHASES, Launch
+from engine.models.facts import ModelFacts
+from engine.sglang.engine_model import EngineModel
+from engine.sglang.options import Parsed
+from engine.sglang.releases import Release, release_named
+from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.steps.order import steps_of
+from engine.verdict import Decision, EngineError, Prediction
+
+REPORTED = (
+    "device",
+    "tp_size",
+    "pp_size",
+    "dp_size",
+    "chunked_prefill_size",
+    "max_running_requests",
+    "max_total_tokens",
+    "mem_fraction_static",
+    "page_size",
+    "attention_backend",
+    "prefill_attention_backend",
+    "decode_attention_backend",
+    "disable_radix_cache",
+    "disable_overlap_schedule",
+    "speculative_algorithm",
+    "speculative_num_draft_tokens",
+    "enable_dp_attention",
+    "moe_a2a_backend",
+    "disaggregation_mode",
+    "quantization",
+    "enable_torch_compile",
+    "disable_cuda_graph",
+    "disable_cuda_graph_padding",
+    "enable_mixed_chunk",
+    "mamba_backend",
+)
+"""The resolved arguments that bear on graphs, reported by the engine's own names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """The prediction with everything behind it. ``resolution`` is None where the parser already refused."""
+
+    prediction: Prediction
+    ledger: tuple[Decision, ...]
+    resolution: Resolution | None
+    release: Release
+
+
+def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
+    """What the launch's release will do with it.
+
+    Raises:
+        UnknownRelease: the release is not covered.
+        InvalidLaunch: the platform's defaults are no graph configuration, or the command line names another model or a
+            configuration file.
+    """
+    release = release_named(launch.release)
+    words = _without_model(launch.arguments, launch)
+    try:
+        parsed = release.options.parse(words)
+    except Refusal as refusal:
+        return _refused(refusal, None, release, ())
+    resolution = _resolution(release, parsed, launch, facts, gpu)
+    try:
+        for step in steps_of(release.version):
+            resolution.step = step
+            step.run(resolution)
+    except Refusal as refusal:
+        return _refused(refusal, resolution, release, _unexamined(parsed))
+    args = resolution.args.__dict__
+    prediction = Prediction(
+        outcome="resolved",
+        graph={phase: resolution.graph[phase].frozen() for phase in PHASES},
+        args={name: args[name] for name in REPORTED if name in args},
+        locked=tuple(sorted(resolution.locked)),
+        unexamined=_unexamined(parsed),
+        log=tuple(resolution.log),
+    )
+    return Predicted(prediction=prediction, ledger=tuple(resolution.ledger), resolution=resolution, release=release)
+
+
+def _resolution(release: Release, parsed: Parsed, launch: Launch, facts: ModelFacts, gpu: Gpu) -> Resolution:
+    args = dict(release.defaults)
+    args.update(parsed.values)
+    args["model_path"] = launch.model.id or launch.model.path or facts.model_id or "model"
+    resolution = Resolution(
+        release=release,
+        model=lambda r: EngineModel.of(facts, release, r.args),
+        hardware=gpu,
+        args=args,
+        given=parsed.given,
+        environment=dict(launch.environment),
+        platform_defaults=launch.defaults,
+    )
+    resolution.log.extend(parsed.warnings)
+    return resolution
+
+
+def _without_model(words: Sequence[str], launch: Launch) -> list[str]:
+    """The words, as long as they neither name a model nor point to a file of the operator's machine."""
+    for word in words:
+        name = word.partition("=")[0]
+        if name in ("--model-path", "--model"):
+            raise InvalidLaunch(
+                f"The arguments name a model ({name}).",
+                remedy=f"The model of this launch is {launch.model.label}; leave {name} out of the arguments.",
+                field="arguments",
+            )
+        if name == "--config":
+            raise InvalidLaunch(
+                "The arguments name a configuration file (--config), which cannot be read from here.",
+                remedy="Write its options into the arguments.",
+                field="arguments",
+            )
+    return list(words)
+
+
+def _refused(
+    refusal: Refusal, resolution: Resolution | None, release: Release, unexamined: tuple[str, ...]
+) -> Predicted:
+    prediction = Prediction(
+        outcome="refused",
+        error=EngineError(stage=refusal.stage, type=refusal.type, message=refusal.message),
+        locked=tuple(sorted(resolution.locked)) if resolution else (),
+        unexamined=unexamined,
+        log=tuple(resolution.log) if resolution else (),
+    )
+    return Predicted(
+        prediction=prediction,
+        ledger=tuple(resolution.ledger) if resolution else (),
+        resolution=resolution,
+        release=release,
+    )
+
+
+@cache
+def _bearing() -> frozenset[str]:
+    rows: dict[str, Any] = json.loads((Path(__file__).parent / "bearing.json").read_text(encoding="utf-8"))
+    return frozenset(rows["arguments"])
+
+
+def _unexamined(parsed: Parsed) -> tuple[str, ...]:
+    """The given arguments that no step reads, as options."""
+    return tuple("--" + name.replace("_", "-") for name in sorted(parsed.given - _bearing()))

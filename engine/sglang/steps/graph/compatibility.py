@@ -1,0 +1,64 @@
+"""The engine's auto-disable cascade: which launches lose a prefill graph that nobody asked for by name.
+
+An explicit prefill backend, whichever it is, skips the cascade. Only ``breakable`` has rules; the list for ``full`` is
+empty in the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.sglang.resolution import Resolution
+from engine.sglang.steps.graph.prefill_cp import supports_breakable_under_cp
+
+_A2A_WITH_BREAKABLE = ("none", "deepep", "megamoe", "flashinfer")
+
+
+def run(r: Resolution) -> None:
+    """Switch the default prefill graph off where the engine deems it incompatible."""
+    if ("prefill", "backend") in r.locked or r.graph["prefill"].backend != "breakable":
+        return
+    if r.args.pp_size > 1:
+        r.set_graph(
+            "prefill",
+            "backend",
+            "disabled",
+            "with pipeline parallelism the breakable prefill graph is opt-in (--cuda-graph-backend-prefill=breakable)",
+        )
+        return
+    for name, applies in _RULES:
+        if applies(r):
+            r.set_graph("prefill", "backend", "disabled", f"the breakable graph is incompatible with {name}")
+            if name != _CONTEXT_PARALLEL:
+                r.warn(f"WARNING: Breakable CUDA graph is incompatible with {name}; disabling prefill CUDA graph.")
+            return
+
+
+_CONTEXT_PARALLEL = "this prefill context-parallel configuration"
+
+
+def _kda(r: Resolution) -> bool:
+    return bool(r.model.uses_kda_attention) and "Glm5NextForConditionalGeneration" not in r.model.architectures
+
+
+def _deepseek_v4(r: Resolution) -> bool:
+    return bool(r.model.is_deepseek_v4) and not supports_breakable_under_cp(r)
+
+
+def _context_parallel(r: Resolution) -> bool:
+    return bool(r.args.attn_cp_size > 1) and not supports_breakable_under_cp(r)
+
+
+def _multimodal(r: Resolution) -> bool:
+    return bool(r.model.is_multimodal) and not r.model.is_multimodal_breakable_cuda_graph_supported
+
+
+_RULES: tuple[tuple[str, Callable[[Resolution], bool]], ...] = (
+    ("KDA hybrid linear attention", _kda),
+    ("DeepSeek-V4 (heavy capture-pool memory pressure)", _deepseek_v4),
+    (_CONTEXT_PARALLEL, _context_parallel),
+    ("decode context parallel (dcp_size > 1)", lambda r: bool(r.args.dcp_size > 1)),
+    ("two-batch overlap", lambda r: bool(r.args.enable_two_batch_overlap)),
+    ("unvalidated a2a backend", lambda r: r.args.moe_a2a_backend not in _A2A_WITH_BREAKABLE),
+    ("multimodal model", _multimodal),
+)

@@ -1,0 +1,91 @@
+"""What the GPU's memory sets where nothing is given: chunk size, and the capture sizes of both phases.
+"""
+
+from __future__ import annotations
+
+from engine.sglang.derived import gpu_memory_mib, uses_mla
+from engine.sglang.ladders import as_segments, decode_sizes, prefill_sizes
+from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.steps.memory.qwen3_vl import expand_decode_to_running_limit
+
+# (below this many MiB, chunk tokens, largest decode batch under TP 4, from TP 4 on)
+_CLASSES: tuple[tuple[float, int, int, int], ...] = (
+    (20 * 1024, 2048, 8, 8),
+    (35 * 1024, 4096, 48, 160),
+    (60 * 1024, 4096, 32, 160),
+    (90 * 1024, 8192, 256, 512),
+    (160 * 1024, 8192, 256, 512),
+    (float("inf"), 16384, 512, 512),
+)
+_MLA_CAPTURE_TOKENS = 8192
+_PIPELINE_CAPTURE_TOKENS = 8192
+_LLAMA_2_CAPTURE_TOKENS = 4096
+
+
+def run(r: Resolution) -> None:
+    """Chunk size and capture sizes. A value in the JSON that is no number fails here, as it does in the engine."""
+    try:
+        _by_memory_class(r)
+        _decode(r)
+        _prefill(r)
+    except TypeError as error:
+        raise Refusal("TypeError", str(error)) from None
+
+
+def _by_memory_class(r: Resolution) -> None:
+    memory = gpu_memory_mib(r)
+    chunk, small, large = next(row[1:] for row in _CLASSES if memory < row[0])
+    if r.args.chunked_prefill_size is None:
+        r.set("chunked_prefill_size", chunk, f"for a GPU with {memory} MiB", layer="engine-default")
+    state = r.graph["decode"]
+    if state.max_bs is not None:
+        return
+    largest = small if r.args.tp_size < 4 else large
+    why = f"for a GPU with {memory} MiB at tensor parallelism {r.args.tp_size}"
+    limit = r.args.max_running_requests
+    if limit is not None and largest > limit:
+        largest, why = limit, "no more than --max-running-requests"
+    r.set_graph("decode", "max_bs", largest, why, layer="engine-default")
+
+
+def _decode(r: Resolution) -> None:
+    expand_decode_to_running_limit(r)
+    state = r.graph["decode"]
+    if state.bs is not None:
+        try:
+            largest = max(state.bs)
+        except ValueError as error:
+            raise Refusal("ValueError", str(error)) from None
+        r.set_graph("decode", "max_bs", largest, "the largest of the sizes given")
+        return
+    ladders = r.release.tables["ladders"]
+    ladder = ladders["decode" if r.args.speculative_algorithm is None else "speculative"]
+    padding = not r.args.disable_cuda_graph_padding
+    if state.max_bs is None:  # cannot happen: set above
+        return
+    sizes = decode_sizes(as_segments(ladder), state.max_bs, padding=padding)
+    r.set_graph("decode", "bs", sizes, "the engine's ladder up to max_bs", layer="engine-default")
+
+
+def _prefill(r: Resolution) -> None:
+    state = r.graph["prefill"]
+    if state.max_bs is None:
+        r.set_graph("prefill", "max_bs", _prefill_max(r), "the chunk size, within limits", layer="engine-default")
+    if state.bs is None and state.max_bs is not None:
+        ladder = as_segments(r.release.tables["ladders"]["prefill"])
+        sizes = prefill_sizes(ladder, state.max_bs)
+        r.set_graph("prefill", "bs", sizes, "the engine's ladder up to max_bs", layer="engine-default")
+
+
+def _prefill_max(r: Resolution) -> int:
+    """The largest prefill graph in tokens where nothing is given."""
+    largest: int = r.args.chunked_prefill_size
+    if uses_mla(r):
+        largest = min(_MLA_CAPTURE_TOKENS, largest)
+    if r.args.pp_size > 1 and r.graph["prefill"].backend == "breakable" and ("prefill", "bs") not in r.locked:
+        largest = min(largest, _PIPELINE_CAPTURE_TOKENS)
+    if r.args.max_total_tokens is not None:
+        largest = min(largest, r.args.max_total_tokens)
+    if "llama-2" in r.args.model_path.lower():
+        largest = min(largest, _LLAMA_2_CAPTURE_TOKENS)
+    return largest

@@ -1,0 +1,136 @@
+"""Every step of the resolution, in the engine's order.
+
+Read it from top to bottom: that is what a launch goes through. A step knows the engine hook that it follows, and the
+releases that take it where not all do. Source of the order: SGLang 0.5.23, ``arg_groups/pipeline.py``.
+
+The comments name the engine's hooks between which a step stands.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from engine.sglang.resolution import Step, Version
+from engine.sglang.steps import deprecated, missing_defaults
+from engine.sglang.steps.graph import (
+    compatibility,
+    deepep,
+    deepseek_trtllm_mla,
+    max_context,
+    model_defaults,
+    precedence,
+    prefill_cp,
+    roles,
+    validation,
+)
+from engine.sglang.steps.memory import capacity, fraction, offload
+
+_GRAPH = "arg_groups/cuda_graph_hook.py"
+_MEMORY = "arg_groups/memory_hook.py"
+
+ORDER: tuple[Step, ...] = (
+    # handle_deprecated_dp_attention
+    # handle_mega_moe
+    # handle_return_hidden_states_mode
+    # handle_media_url_security, handle_watermark_config
+    # handle_hicache_ratio_default
+    Step(name="offload", run=offload.run, source=f"{_MEMORY}: handle_offload_compatibility"),
+    # validate_prefill_decode_interval, validate_response_store, validate_sampling_mask_max_tokens
+    # handle_aux_hidden_state_capture
+    # validate_prefill_cp_platform
+    # handle_hardware_runtime_validation
+    # handle_model_source_paths
+    # apply_muse_spark_env_defaults
+    # handle_multimodal, handle_ssl_validation, handle_asr_validation
+    Step(name="deprecated", run=deprecated.run, source="arg_groups/serving_hook.py: handle_deprecated_args"),
+    # handle_prefill_delayer_env_compat
+    Step(
+        name="missing-defaults",
+        run=missing_defaults.run,
+        source="arg_groups/serving_hook.py: handle_missing_default_values",
+    ),
+    # handle_expert_pack
+    # handle_pd_disaggregation
+    # validate_prefill_only_disable_kv_cache_args
+    # handle_decode_context_parallelism
+    Step(
+        name="graph-inkling-default",
+        run=model_defaults.inkling,
+        source=f"{_GRAPH}: apply_inkling_prefill_cuda_graph_default",
+    ),
+    Step(
+        name="graph-muse-glimmer-default",
+        run=model_defaults.muse_glimmer,
+        source=f"{_GRAPH}: apply_muse_glimmer_prefill_cuda_graph_max_bs_default",
+    ),
+    # handle_dwdp
+    Step(name="graph-precedence", run=precedence.run, source=f"{_GRAPH}: parse_cuda_graph_config"),
+    Step(name="graph-compatibility", run=compatibility.run, source=f"{_GRAPH}: apply_cuda_graph_compatibility"),
+    Step(name="graph-deepep", run=deepep.run, source=f"{_GRAPH}: apply_deepep_adjustments"),
+    Step(name="graph-roles", run=roles.run, source=f"{_GRAPH}: apply_cuda_graph_disaggregation_roles"),
+    Step(name="graph-validation", run=validation.run, source=f"{_GRAPH}: validate_cuda_graph_config"),
+    # handle_hpu_backends, handle_cpu_backends, handle_npu_backends, handle_mps_backends, handle_xpu_backends
+    # handle_symm_mem_device_support
+    # handle_platform_defaults
+    Step(name="capture-sizes", run=capacity.run, source=f"{_MEMORY}: handle_gpu_memory_settings"),
+    Step(name="memory-fraction", run=fraction.run, source=f"{_MEMORY}: handle_gpu_memory_settings"),
+    # handle_model_specific_adjustments
+    # default_unset_prefill_decode_interval
+    Step(name="offload-again", run=offload.run, source=f"{_MEMORY}: handle_offload_compatibility"),
+    # _sampling_backend_default
+    # handle_deterministic_inference
+    # handle_nvfp4_prefill_kv_dequant_dtype
+    # handle_attention_backend_compatibility
+    Step(
+        name="graph-deepseek-trtllm-mla",
+        run=deepseek_trtllm_mla.run,
+        source=f"{_GRAPH}: disable_prefill_cuda_graph_for_deepseek_trtllm_mla",
+    ),
+    # handle_mamba_backend
+    # handle_int8_mamba_checkpoint
+    # handle_linear_attn_backend
+    # handle_kv4_compatibility
+    # handle_mxfp8_kv_cache_compatibility
+    # _page_size_default
+    # handle_amd_specifics, handle_nccl_pre_warm, handle_grammar_backend
+    # handle_multi_item_scoring
+    # handle_prefill_only_disable_kv_cache
+    # handle_hicache
+    # handle_data_parallelism
+    # handle_load_balance_method
+    # handle_context_parallelism
+    Step(name="graph-prefill-cp", run=prefill_cp.run, source=f"{_GRAPH}: apply_prefill_cp_cuda_graph_default"),
+    # handle_kv_cache_sharding
+    # handle_moe_kernel_config
+    # handle_a2a_moe
+    # handle_shared_experts_tp
+    # handle_eplb_and_dispatch, handle_expert_distribution_metrics, handle_elastic_ep
+    # validate_experimental_sgl_marlin
+    # _pipeline_parallel_overlap_disable
+    # handle_speculative_decoding
+    # resolve_boundary_reduction
+    # handle_layernorm_sp
+    # validate_flashinfer_a2a_token_budget
+    # validate_mega_moe_token_budget_for_model
+    # handle_load_format
+    # handle_encoder_disaggregation
+    # handle_tokenizer_batching
+    # handle_environment_variables
+    # handle_cache_compatibility
+    # handle_page_major_kv_layout
+    # handle_unified_memory_pool
+    # handle_dllm_inference
+    # handle_crash_dump_env, handle_debug_utils
+    # handle_other_validations
+    # handle_model_capability_adjustments
+    # handle_nvidia_megakernel, handle_amd_monokernel
+    Step(name="graph-max-context", run=max_context.run, source=f"{_GRAPH}: finalize_cuda_graph_prefill_max_context"),
+    # handle_kv_cache_sharding (again)
+    # validate_deepep_v2_speculative_draft, validate_deepep_v2_dispatch_token_budget
+)
+
+
+@cache
+def steps_of(version: Version) -> tuple[Step, ...]:
+    """The steps that the release of that version takes."""
+    return tuple(step for step in ORDER if step.applies(version))
