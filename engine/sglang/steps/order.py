@@ -23,7 +23,7 @@ from engine.sglang.steps.graph import (
     roles,
     validation,
 )
-from engine.sglang.steps.memory import capacity, fraction, offload
+from engine.sglang.steps.memory import capacity, fraction, kv_sharding, offload
 
 _GRAPH = "arg_groups/cuda_graph_hook.py"
 _MEMORY = "arg_groups/memory_hook.py"
@@ -100,7 +100,7 @@ ORDER: tuple[Step, ...] = (
     # handle_load_balance_method
     # handle_context_parallelism
     Step(name="graph-prefill-cp", run=prefill_cp.run, source=f"{_GRAPH}: apply_prefill_cp_cuda_graph_default"),
-    # handle_kv_cache_sharding
+    Step(name="kv-sharding", run=kv_sharding.run, source="arg_groups/kv_shard_hook.py: handle_kv_cache_sharding"),
     # handle_moe_kernel_config
     # handle_a2a_moe
     # handle_shared_experts_tp
@@ -125,7 +125,7 @@ ORDER: tuple[Step, ...] = (
     # handle_model_capability_adjustments
     # handle_nvidia_megakernel, handle_amd_monokernel
     Step(name="graph-max-context", run=max_context.run, source=f"{_GRAPH}: finalize_cuda_graph_prefill_max_context"),
-    # handle_kv_cache_sharding (again)
+    Step(name="kv-sharding-again", run=kv_sharding.run, source="arg_groups/kv_shard_hook.py: handle_kv_cache_sharding"),
     # validate_deepep_v2_speculative_draft, validate_deepep_v2_dispatch_token_budget
 )
 

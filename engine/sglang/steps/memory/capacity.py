@@ -1,5 +1,4 @@
-"""What the GPU's memory sets where nothing is given: chunk size, and the capture sizes of both phases.
-"""
+"""What the GPU's memory sets where nothing is given: chunk size, and the capture sizes of both phases."""
 
 from __future__ import annotations
 
