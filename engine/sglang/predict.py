@@ -18,6 +18,7 @@ from engine.launch import PHASES, Launch
 from engine.models.facts import ModelFacts
 from engine.sglang.engine_model import EngineModel
 from engine.sglang.options import Parsed
+from engine.sglang.platform import platform_of
 from engine.sglang.releases import Release, release_named
 from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.steps.order import steps_of
@@ -102,7 +103,7 @@ def _resolution(release: Release, parsed: Parsed, launch: Launch, facts: ModelFa
     args["model_path"] = launch.model.id or launch.model.path or facts.model_id or "model"
     resolution = Resolution(
         release=release,
-        model=lambda r: EngineModel.of(facts, release, r.args),
+        model=lambda r: EngineModel.of(facts, release, r.args, sm=platform_of(gpu).device_sm),
         hardware=gpu,
         args=args,
         given=parsed.given,

@@ -78,7 +78,6 @@ class Resolution:
     """
 
     __slots__ = (
-        "_model",
         "args",
         "environment",
         "given",
@@ -87,6 +86,7 @@ class Resolution:
         "ledger",
         "locked",
         "log",
+        "model",
         "platform_defaults",
         "release",
         "step",
@@ -104,25 +104,19 @@ class Resolution:
         platform_defaults: Mapping[str, Any],
     ) -> None:
         self.release = release
-        self._model = model
         self.hardware = hardware
         self.environment = environment
         self.platform_defaults = platform_defaults
         self.args: Any = SimpleNamespace()
         self.args.__dict__.update(args)
+        # A function where the model has to see the arguments as they stand when the first step looks at it.
+        self.model: EngineModel = model(self) if callable(model) else model
         self.given = given
         self.graph: dict[Phase, GraphState] = {"decode": GraphState(), "prefill": GraphState()}
         self.locked: set[tuple[str, str]] = set()
         self.ledger: list[Decision] = []
         self.log: list[str] = []
         self.step: Step | None = None
-
-    @property
-    def model(self) -> EngineModel:
-        """The model as the engine sees it, built at the first look, as the engine builds it: its refusals come then."""
-        if callable(self._model):
-            self._model = self._model(self)
-        return self._model
 
     def set(self, name: str, value: Any, why: str, *, layer: Layer = "engine") -> None:
         """Give the argument ``name`` another value; a change of value becomes a decision."""

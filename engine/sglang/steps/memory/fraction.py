@@ -97,7 +97,7 @@ def _deepep(r: Resolution) -> int:
 def _for_vision(r: Resolution, fraction: float, *, post_capture: bool) -> float:
     if post_capture:
         return fraction - _VLM_MIB / gpu_memory_mib(r)
-    vision = r.model.hf_config.get("vision_config")
+    vision = r.model.hf.get("vision_config")
     if vision is None:
         return fraction
     # Relative to ViT-L/14: 24 layers of width 1,024.

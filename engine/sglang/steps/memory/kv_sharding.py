@@ -39,7 +39,7 @@ def _features(r: Resolution) -> None:
         )
     if args.speculative_algorithm is not None and (
         args.speculative_algorithm != "EAGLE"
-        or r.model.architectures[0] != "GlmMoeDsaForCausalLM"
+        or r.model.arch != "GlmMoeDsaForCausalLM"
         or r.model.num_nextn_predict_layers != 1
         or args.speculative_eagle_topk != 1
         or args.enable_multi_layer_eagle
@@ -174,7 +174,7 @@ def _attention_backend(r: Resolution) -> None:
 
 
 def _dsa(r: Resolution) -> None:
-    args, config = r.args, r.model.hf_config
+    args, config = r.args, r.model.hf
     if (
         args.device != "cuda"
         or not args.enable_prefill_cp

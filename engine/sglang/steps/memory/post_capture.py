@@ -34,9 +34,7 @@ def planned(r: Resolution) -> bool:
 
 
 def _unified_memory_allows(r: Resolution) -> bool:
-    from engine.sglang.state_carrying import state_carrying  # here: only this rare branch needs it
-
-    if not r.model.is_hybrid_swa or state_carrying(r.model, r.release) is not None:
+    if not r.model.is_hybrid_swa or r.model.state_carrying is not None:
         return False
     return (r.args.speculative_algorithm or "").upper() not in _INDEPENDENT_DRAFTS
 
