@@ -39,7 +39,7 @@ def decide(examined: Examined, hits: Sequence[Hit]) -> Verdict:
         ledger=ledger,
         effective=effective,
         model=examined.facts.summary(),
-        engine={"name": examined.launch.engine, "version": str(predicted.release)},
+        engine={"name": examined.launch.engine, "version": predicted.release.text, "asked": predicted.release.asked},
         hardware={**examined.gpu.to_dict(), "count": examined.launch.gpu_count},
         notes=predicted.notes,
     )
@@ -119,7 +119,7 @@ def _summary(kind: VerdictKind, predicted: Predicted, hits: Sequence[Hit], switc
     """One sentence: what happens, and what to do first."""
     error = predicted.prediction.error
     if error is not None:
-        return f"SGLang {predicted.release} refuses this launch ({error.type}): {error.message}"
+        return f"SGLang {predicted.release.text} refuses this launch ({error.type}): {error.message}"
     if kind == "rejected":
         first = hits[0].finding
         return f"{first.rule} {first.slug}: {first.remedy}"

@@ -62,7 +62,7 @@ def check(examined: Examined) -> Iterator[Hit]:
     carrying = state_carrying(resolution.model, examined.predicted.release)
     if carrying is None or carrying.is_inkling:
         return
-    facts, release = examined.facts, examined.predicted.release
+    facts, release = examined.facts, examined.predicted.release.text
     family = FAMILY_NAMES.get(carrying.family, carrying.family)
     model = facts.model_id or "the model"
     architecture = resolution.model.architecture or facts.model_type or "no architecture named"
