@@ -1,7 +1,7 @@
 """What the engine's probes say of the machine: one record a GPU.
 
 Graphgate answers for CUDA machines with a current CUDA toolkit (12.8 or newer) and FlashInfer installed, as the
-engine's own images have them. Source: SGLang 0.5.23, ``runtime_context.py`` and ``utils/common.py``: each probe compares the
+engine's own images have them. Source: SGLang 0.5.23, ``runtime_context.py`` and ``utils/common.py``: a probe compares the
 compute capability's major number.
 """
 

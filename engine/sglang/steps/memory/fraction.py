@@ -61,7 +61,8 @@ def _activation_tokens(r: Resolution) -> int:
     if args.disaggregation_mode == "decode":
         requests = args.max_running_requests or r.graph["decode"].max_bs or 1
         return max(requests * (args.speculative_num_draft_tokens or 1), 2048)
-    return max(args.chunked_prefill_size if args.chunked_prefill_size > 0 else args.max_prefill_tokens, 2048)
+    tokens: int = args.chunked_prefill_size if args.chunked_prefill_size > 0 else args.max_prefill_tokens
+    return max(tokens, 2048)
 
 
 def _graphs(r: Resolution) -> float:
