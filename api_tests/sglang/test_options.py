@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(
 
 VALUES = (
     "1", "-1", "-0.5", "8", "0.9", "auto", "fa3", "full", "None", "", "a b", "--", "-", "-x", "-5x", "1k", "1.5k",
-    "1Ki", "1.5Ki", "true", "[1, 2]", "{}", '{"prefill": {"backend": "full"}}', '{"prefill": {"backend": "tc_piecewise"}}',
+    "1Ki", "1.5Ki", "true", "[1, 2]", "{}",
+    '{"prefill": {"backend": "full"}}', '{"prefill": {"backend": "tc_piecewise"}}',
     '{"a": 1}', "null", "{prefill: full}", "--nothing", "--tp", "--max", "1e3", " 7 ", "-.5", "--tp 4", "a=b",
 )  # fmt: skip
 
@@ -41,7 +42,7 @@ def ours(release: str, words: Sequence[str]) -> tuple[dict[str, Any] | None, str
     try:
         return dict(release_named(release).options.parse(words).values), ""
     except Refusal as refusal:
-        return None, refusal.message if refusal.stage == "parse" else refusal.type
+        return None, refusal.message.strip() if refusal.stage == "parse" else refusal.type
 
 
 @st.composite

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from engine.errors import InvalidLaunch
+
 Segments = tuple[tuple[int, int | None, int], ...]
 
 
@@ -17,14 +19,38 @@ def as_segments(rows: Sequence[Sequence[int | None]]) -> Segments:
     return tuple((int(first or 0), last, int(step or 1)) for first, last, step in rows)
 
 
-@lru_cache(maxsize=4096)
+MOST_SIZES = 100_000
+"""More sizes than this are not enumerated: no server captures so many graphs, and the list would exhaust the memory."""
+
+
 def rungs(segments: Segments, largest: int) -> tuple[int, ...]:
-    """The ladder's sizes up to ``largest``, ascending."""
+    """The ladder's sizes up to ``largest``, ascending.
+
+    Raises:
+        InvalidLaunch: more than :data:`MOST_SIZES` of them.
+        TypeError: ``largest`` is no integer.
+    """
+    first, _, step = segments[-1]
+    if largest > first + step * MOST_SIZES:
+        raise _too_many(largest)
+    return _rungs(segments, largest)
+
+
+@lru_cache(maxsize=512, typed=True)
+def _rungs(segments: Segments, largest: int) -> tuple[int, ...]:
     sizes: list[int] = []
     for first, last, step in segments:
         end = largest if last is None else min(last, largest)
         sizes.extend(range(first, end + 1, step))
     return tuple(sizes)
+
+
+def _too_many(largest: int) -> InvalidLaunch:
+    return InvalidLaunch(
+        f"A largest capture size of {largest} is beyond anything that a server can capture.",
+        remedy="Choose a smaller max_bs.",
+        field="arguments",
+    )
 
 
 def prefill_sizes(segments: Segments, max_bs: int) -> list[int]:
@@ -34,7 +60,19 @@ def prefill_sizes(segments: Segments, max_bs: int) -> list[int]:
 
 def decode_sizes(segments: Segments, max_bs: int, *, padding: bool) -> list[int]:
     """The decode capture sizes in requests: the ladder and ``max_bs`` itself; every size where padding is off."""
+    if not padding and max_bs > MOST_SIZES:
+        raise _too_many(max_bs)
     sizes = list(rungs(segments, max_bs) if padding else range(1, max_bs + 1))
-    if max_bs not in sizes:
+    if not sizes or max_bs > sizes[-1]:
         sizes.append(max_bs)
     return sizes
+
+
+def cpu_sizes(largest: int, *, padding: bool) -> list[int]:
+    """The sizes of the CPU graph (torch.compile): every size where padding is off."""
+    if largest > MOST_SIZES:
+        raise _too_many(largest)
+    if not padding:
+        return list(range(1, largest + 1))
+    sizes = {*range(1, 17), *range(18, 31, 2), *range(32, 81, 4), *range(84, largest + 1, 8), largest}
+    return sorted(size for size in sizes if size <= largest)

@@ -83,6 +83,9 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
         for step in steps_of(release.version):
             resolution.step = step
             step.run(resolution)
+    except ArithmeticError as error:  # the engine divides by a zero that the operator wrote, as the step does
+        refusal = Refusal(type(error).__name__, str(error))
+        return _refused(refusal, resolution, release, _unexamined(parsed))
     except Refusal as refusal:
         return _refused(refusal, resolution, release, _unexamined(parsed))
     args = resolution.args.__dict__

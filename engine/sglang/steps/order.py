@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 
 from engine.sglang.resolution import Step, Version
-from engine.sglang.steps import deprecated, missing_defaults
+from engine.sglang.steps import deprecated, load_format, missing_defaults
 from engine.sglang.steps.graph import (
     compatibility,
     deepep,
@@ -112,7 +112,7 @@ ORDER: tuple[Step, ...] = (
     # handle_layernorm_sp
     # validate_flashinfer_a2a_token_budget
     # validate_mega_moe_token_budget_for_model
-    # handle_load_format
+    Step(name="load-format", run=load_format.run, source="arg_groups/model_path_hook.py: handle_load_format"),
     # handle_encoder_disaggregation
     # handle_tokenizer_batching
     # handle_environment_variables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.sglang.derived import gpu_memory_mib, uses_mla
-from engine.sglang.ladders import as_segments, decode_sizes, prefill_sizes
+from engine.sglang.ladders import as_segments, cpu_sizes, decode_sizes, prefill_sizes
 from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.steps.memory.qwen3_vl import expand_decode_to_running_limit
 
@@ -49,6 +49,9 @@ def _by_memory_class(r: Resolution) -> None:
 
 def _decode(r: Resolution) -> None:
     expand_decode_to_running_limit(r)
+    if r.args.device == "cpu":
+        _cpu(r)
+        return
     state = r.graph["decode"]
     if state.bs is not None:
         try:
@@ -64,6 +67,21 @@ def _decode(r: Resolution) -> None:
         return
     sizes = decode_sizes(as_segments(ladder), state.max_bs, padding=padding)
     r.set_graph("decode", "bs", sizes, "the engine's ladder up to max_bs", layer="engine-default")
+
+
+def _cpu(r: Resolution) -> None:
+    """The CPU graph is torch.compile's: its largest batch leads, the decode sizes follow."""
+    state = r.graph["decode"]
+    if state.bs is not None:
+        r.set("torch_compile_max_bs", max(state.bs), "the largest of the sizes given")
+    else:
+        largest = r.args.torch_compile_max_bs or state.max_bs
+        r.set("torch_compile_max_bs", largest, "the largest batch of the CPU graph", layer="engine-default")
+        sizes = cpu_sizes(largest, padding=not r.args.disable_cuda_graph_padding)
+        r.set_graph("decode", "bs", sizes, "the engine's ladder for the CPU graph", layer="engine-default")
+    if r.args.torch_compile_max_bs <= 0:
+        raise Refusal("AssertionError", "cuda_graph_config[decode].bs should contain positive batch sizes")
+    r.set_graph("decode", "max_bs", r.args.torch_compile_max_bs, "--torch-compile-max-bs leads on a CPU")
 
 
 def _prefill(r: Resolution) -> None:
