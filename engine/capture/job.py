@@ -1,0 +1,169 @@
+"""What goes into the worker process: the scaled model, the phases to capture, the options. No torch here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.capture.options import CaptureOptions
+from engine.capture.shape import ModelShape, scaled_shape
+from engine.launch import PHASES, Phase
+from engine.models.facts import ModelFacts
+from engine.verdict import PhaseGraph
+
+__all__ = ["CaptureJob", "CaptureOptions", "PhasePlan", "choose_sizes", "job_for"]
+
+JOB_VERSION = 1
+
+CPU_SIZES = 3
+CPU_LARGEST: Mapping[Phase, int] = {"prefill": 64, "decode": 16}
+SIZE_RULE = (
+    f"on a CPU {CPU_SIZES} of the plan's sizes unless a number was given: the largest, the middle and the smallest of "
+    f"those up to {CPU_LARGEST['prefill']} tokens (prefill) and {CPU_LARGEST['decode']} requests (decode), or the "
+    "plan's smallest where none is as small; on a GPU all of them"
+)
+DEFAULT_SIZES: Mapping[Phase, tuple[int, ...]] = {"prefill": (4, 16, 64), "decode": (1, 2, 4, 8)}
+DEFAULT_MAX_REQUESTS = 4
+"""Request slots of one full prefill graph where the plan names none."""
+
+MAX_REQUESTS_ON_CPU = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhasePlan:
+    """One phase as the launch would capture it: the backend's name as the engine's, every capture size, ascending.
+
+    ``max_requests``: request slots baked into each full prefill graph (the engine's ``full_prefill_max_req``).
+    """
+
+    phase: Phase
+    backend: str
+    sizes: tuple[int, ...]
+    max_requests: int = DEFAULT_MAX_REQUESTS
+
+    @property
+    def enabled(self) -> bool:
+        return self.backend != "disabled"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "phase": self.phase,
+            "backend": self.backend,
+            "sizes": list(self.sizes),
+            "max_requests": self.max_requests,
+        }
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> PhasePlan:
+        return cls(
+            phase=value["phase"],
+            backend=value["backend"],
+            sizes=tuple(value["sizes"]),
+            max_requests=value["max_requests"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureJob:
+    """One capture. ``seed`` seeds the random weights and batches, so that a report can be made again."""
+
+    id: str
+    shape: ModelShape
+    plans: tuple[PhasePlan, ...]
+    options: CaptureOptions
+    seed: int = 20250
+    replays: int = 4
+
+    def plan(self, phase: Phase) -> PhasePlan | None:
+        """The plan of that phase, or None where the job does not ask for it."""
+        return next((plan for plan in self.plans if plan.phase == phase), None)
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "version": JOB_VERSION,
+                "id": self.id,
+                "shape": self.shape.to_dict(),
+                "plans": [plan.to_dict() for plan in self.plans],
+                "options": self.options.to_dict(),
+                "seed": self.seed,
+                "replays": self.replays,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> CaptureJob:
+        """The job that :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: for another version of the form, or a text that is not one.
+        """
+        value = json.loads(text)
+        version = value.get("version") if isinstance(value, dict) else None
+        if version != JOB_VERSION:
+            raise ValueError(f"This worker reads capture jobs of version {JOB_VERSION}, not {version!r}.")
+        return cls(
+            id=value["id"],
+            shape=ModelShape.from_dict(value["shape"]),
+            plans=tuple(PhasePlan.from_dict(plan) for plan in value["plans"]),
+            options=CaptureOptions.from_dict(value["options"]),
+            seed=value["seed"],
+            replays=value["replays"],
+        )
+
+
+def job_for(
+    *,
+    id: str,  # noqa: A002 - the public name of a capture's identity everywhere else
+    facts: ModelFacts,
+    graph: Mapping[Phase, PhaseGraph],
+    options: CaptureOptions,
+    chunked_prefill_size: int | None = None,
+    seed: int = 20250,
+) -> CaptureJob:
+    """The job that captures what ``graph`` says for a model of these facts.
+
+    ``graph`` is the verdict's effective graph, or, where a rejected launch is to be proven, the prediction's.
+    ``chunked_prefill_size`` (tokens) bounds prefill sizes as it bounds a prefill batch in the engine; -1 or None: no
+    bound.
+    """
+    plans = []
+    for phase in PHASES:
+        if phase not in options.phases:
+            continue
+        state = graph.get(phase, PhaseGraph())
+        sizes = tuple(sorted(set(state.bs or DEFAULT_SIZES[phase])))
+        if phase == "prefill" and chunked_prefill_size and chunked_prefill_size > 0:
+            sizes = tuple(s for s in sizes if s <= chunked_prefill_size) or sizes[:1]
+        plans.append(
+            PhasePlan(
+                phase=phase,
+                backend=state.backend or "disabled",
+                sizes=sizes,
+                max_requests=state.full_prefill_max_req or DEFAULT_MAX_REQUESTS,
+            )
+        )
+    return CaptureJob(id=id, shape=scaled_shape(facts, options.layers), plans=tuple(plans), options=options, seed=seed)
+
+
+def choose_sizes(plan: PhasePlan, options: CaptureOptions, *, on_cpu: bool) -> tuple[int, ...]:
+    """The sizes that a worker captures, ascending, by :data:`SIZE_RULE` unless the options list them.
+
+    >>> plan = PhasePlan(phase="decode", backend="full", sizes=(1, 2, 4, 8, 16, 32, 64))
+    >>> choose_sizes(plan, CaptureOptions(), on_cpu=True)
+    (1, 4, 16)
+    """
+    if isinstance(options.sizes, tuple):
+        return tuple(sorted(set(options.sizes)))
+    sizes = plan.sizes
+    if on_cpu:
+        sizes = tuple(s for s in sizes if s <= CPU_LARGEST[plan.phase]) or plan.sizes[:1]
+    count = options.sizes if options.sizes is not None else (CPU_SIZES if on_cpu else len(sizes))
+    if count >= len(sizes):
+        return sizes
+    if count == 1:
+        return sizes[-1:]
+    last = len(sizes) - 1
+    return tuple(sizes[round(i * last / (count - 1))] for i in range(count))

@@ -1,0 +1,1 @@
+"""The reference decoder: random weights, the layer pattern of the model it stands for."""

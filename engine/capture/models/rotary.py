@@ -1,0 +1,19 @@
+"""Rotary position embedding (Su et al. 2021), halves rotated against each other."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+BASE = 10000.0
+
+
+def rotate(heads: Tensor, positions: Tensor, base: float = BASE) -> Tensor:
+    """``[T, heads, dim]`` turned by the angles of ``positions`` ``[T]``; an odd last dimension stays as it is."""
+    half = heads.shape[-1] // 2
+    steps = torch.arange(half, device=heads.device, dtype=torch.float32) / max(half, 1)
+    angles = positions[:, None].float() * base**-steps
+    cos, sin = angles.cos()[:, None, :], angles.sin()[:, None, :]
+    first, second, rest = heads[..., :half].float(), heads[..., half : 2 * half].float(), heads[..., 2 * half :]
+    turned = torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(heads.dtype)
+    return torch.cat([turned, rest], dim=-1)

@@ -1,0 +1,1 @@
+"""The runners: one readable file each, from choosing sizes to replay."""

@@ -1,0 +1,173 @@
+"""The capture order: the prefill runner is built, and captures, before the decode runner is built. Then verification.
+
+After SGLang 0.5.23, model_executor/model_runner_components/cuda_graph_setup.py. Each runner captures in its
+constructor; under decode-owned allocation the static tables of a stateful attention backend come into being with the
+decode runner, too late for a full prefill graph.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import torch
+
+from engine.capture.attention.guard import GraphStateError
+from engine.capture.attention.linear import LinearAttentionBackend
+from engine.capture.job import CaptureJob, PhasePlan, choose_sizes
+from engine.capture.recorders.aten import AtenRecorder
+from engine.capture.recorders.base import Recorder
+from engine.capture.report import CaptureFailure, PhaseOutcome, PhaseReport
+from engine.capture.runners.base import CudaGraphRunner, Emit
+from engine.capture.runners.decode import DecodeCudaGraphRunner
+from engine.capture.runners.model_runner import ModelRunner
+from engine.capture.runners.prefill import PrefillCudaGraphRunner
+from engine.capture.runners.scenarios import LONGEST_PREFIX
+from engine.capture.runners.verify import matches, verify
+from engine.launch import Phase
+
+CAPTURE_ORDER: tuple[Phase, ...] = ("prefill", "decode")
+
+SMALLEST_CONTEXT = 32
+"""Tokens of context that every request of the scaled model can have, at least."""
+
+SPARE_REQUESTS = 2
+"""Requests beyond the largest graph: their state must not be touched either."""
+
+Keep = Callable[[Phase, PhaseReport], None]
+
+
+class CaptureSetup:
+    """One capture, phase by phase. ``keep(phase, report)`` gets a phase's report each time it becomes more certain."""
+
+    def __init__(
+        self,
+        job: CaptureJob,
+        device: torch.device,
+        *,
+        emit: Emit,
+        keep: Keep,
+        linear_backend: type[LinearAttentionBackend] = LinearAttentionBackend,
+    ) -> None:
+        self.job = job
+        self.device = device
+        self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        self.recorder = _recorder(device)
+        self._emit = emit
+        self._keep = keep
+        self._sizes = {plan.phase: choose_sizes(plan, job.options, on_cpu=device.type == "cpu") for plan in job.plans}
+        self._runners: dict[Phase, CudaGraphRunner] = {}
+        self.model_runner = ModelRunner(
+            job.shape,
+            seed=job.seed,
+            device=device,
+            dtype=self.dtype,
+            allocation=job.options.allocation,
+            max_requests=self._most_requests() + SPARE_REQUESTS,
+            max_context=max(SMALLEST_CONTEXT, max(self._sizes.get("prefill", (0,))) + LONGEST_PREFIX),
+            linear_backend=linear_backend,
+        )
+        emit("model.built", layers=len(job.shape.layer_kinds))
+
+    def run(self) -> None:
+        """Capture both phases in the engine's order, then replay and compare every graph."""
+        captured = [phase for phase in CAPTURE_ORDER if self._capture(phase)]
+        for phase in captured:
+            self._verify(phase)
+
+    def _capture(self, phase: Phase) -> bool:
+        plan = self.job.plan(phase)
+        if plan is None:
+            return False
+        report = self._started(plan)
+        if not plan.enabled:
+            self._keep(phase, replace(report, outcome="skipped", note="The launch has no graph in this phase."))
+            self._emit(f"{phase}.skipped")
+            return False
+        try:
+            self._runners[phase] = self._build(plan)
+        except Exception as failure:  # every way in which a capture fails is a result, not a fault of the worker
+            outcome = outcome_of(failure)
+            self._keep(phase, replace(report, outcome=outcome, error=described(failure)))
+            self._emit(f"{phase}.{outcome}", message=str(failure)[:500])
+            return False
+        return True
+
+    def _build(self, plan: PhasePlan) -> CudaGraphRunner:
+        sizes: Sequence[int] = self._sizes[plan.phase]
+        if plan.phase == "decode":
+            return DecodeCudaGraphRunner(
+                self.model_runner, backend=plan.backend, sizes=sizes, recorder=self.recorder, emit=self._emit
+            )
+        return PrefillCudaGraphRunner(
+            self.model_runner,
+            backend=plan.backend,
+            sizes=sizes,
+            max_requests=plan.max_requests,
+            recorder=self.recorder,
+            emit=self._emit,
+        )
+
+    def _verify(self, phase: Phase) -> None:
+        plan, runner = self.job.plan(phase), self._runners[phase]
+        assert plan is not None  # noqa: S101 - only planned phases were captured
+        report = self._started(plan)
+        self._emit(f"{phase}.verify.begin")
+        for size in runner.sizes:
+            try:
+                graph = verify(runner, runner.captured[size], seed=self.job.seed, replays=self.job.replays)
+            except Exception as failure:  # as above: a replay that fails is a result
+                self._keep(phase, replace(report, outcome=outcome_of(failure), error=described(failure)))
+                self._emit(f"{phase}.verify.failed", size=size, message=str(failure)[:500])
+                return
+            report = replace(report, graphs=(*report.graphs, graph))
+            self._emit(f"{phase}.verify.size", size=size, max_rel=graph.max_rel, state_rel=graph.state_rel)
+        good = all(matches(graph) for graph in report.graphs)
+        self._keep(phase, replace(report, outcome="ok" if good else "mismatch"))
+        self._emit(f"{phase}.verify.end", ok=good)
+
+    def _started(self, plan: PhasePlan) -> PhaseReport:
+        runs_whole = plan.backend == "full"
+        spans = "the layers, without the head" if plan.phase == "prefill" else "the whole forward pass"
+        cut = "segments between the mixing layers, which run eagerly; nothing is compiled"
+        return PhaseReport(
+            outcome="infrastructure",
+            backend=plan.backend,
+            recorded_as=(spans if runs_whole else f"{spans}, in {cut}") if plan.enabled else "",
+            planned=plan.sizes,
+            sizes=self._sizes[plan.phase] if plan.enabled else (),
+        )
+
+    def _most_requests(self) -> int:
+        prefill = self.job.plan("prefill")
+        return max(1, *self._sizes.get("decode", (1,)), prefill.max_requests if prefill else 1)
+
+
+def outcome_of(failure: BaseException) -> PhaseOutcome:
+    """What a failure during capture or replay means."""
+    if isinstance(failure, GraphStateError):
+        return "guard_refused"
+    allocator = isinstance(failure, RuntimeError) and (
+        "can't allocate memory" in str(failure) or "not enough memory" in str(failure)
+    )
+    if isinstance(failure, (torch.OutOfMemoryError, MemoryError)) or allocator:
+        return "oom"
+    return "capture_failed"
+
+
+def described(failure: BaseException) -> CaptureFailure:
+    """A failure as it goes into the report."""
+    return CaptureFailure(
+        type=type(failure).__name__,
+        message=str(failure),
+        traceback="".join(traceback.format_exception(failure)[-12:])[-4000:],
+    )
+
+
+def _recorder(device: torch.device) -> Recorder:
+    if device.type == "cuda":
+        from engine.capture.recorders.cuda import CudaGraphRecorder  # only where there is a GPU
+
+        return CudaGraphRecorder(device)
+    return AtenRecorder(device)
