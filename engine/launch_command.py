@@ -1,113 +1,137 @@
-"""A shell line that starts an engine, taken apart: environment, program, model, arguments.
+"""A shell line or script that starts an engine, taken apart: environment, program, model, arguments.
 
 Known programs: ``python -m sglang.launch_server``, ``sglang serve`` and ``python -m dynamo.sglang``, behind ``env``,
-``exec``, ``nohup`` or assignments, with line continuations and quotes as a POSIX shell reads them. Nothing is expanded
-or run: a variable or a substitution in the line is an error that asks for its value.
+``exec``, ``nohup``, a ``sh -c`` or assignments, anywhere in a script. Nothing is run: a variable without a value or a
+substitution in the engine's own command is an error that asks for its value.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import InvalidLaunch
+from engine.shell_words import Word, statements
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PYTHON = re.compile(r"(.*/)?(python|pypy)[0-9.]*$")
-_WRAPPERS = frozenset({"env", "exec", "nohup", "time", "sudo", "command"})
-_MODULES = frozenset({"sglang.launch_server", "dynamo.sglang", "sglang.srt.entrypoints.http_server"})
-_END = frozenset({";", "&", "&&", "|", "||", ">", ">>", "<", "2>", "2>&1", "&>"})
+_SHELL = re.compile(r"(.*/)?(ba|da|z|k|a)?sh$")
+_WRAPPERS = frozenset(
+    {"env", "exec", "export", "nohup", "time", "sudo", "command", "tini", "dumb-init", "--", "then", "do"}
+)
+_MODULES = frozenset({"sglang.launch_server", "dynamo.sglang"})
 _KNOWN = "python -m sglang.launch_server, sglang serve, python -m dynamo.sglang"
 FIELD = "launch_command"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCommand:
-    """``model`` is a positional model, as ``sglang serve org/name`` has it; an option's stays in ``arguments``."""
+    """``model`` is a positional model, as ``sglang serve org/name`` has it; an option's stays in ``arguments``.
+
+    ``environment`` holds what the command itself assigns, not what it was started with.
+    """
 
     environment: Mapping[str, str]
     arguments: tuple[str, ...]
     model: str | None = None
 
 
-def parse_command(line: str) -> ParsedCommand:
-    """Take a shell line apart.
+def parse_command(line: str, environment: Mapping[str, str] | None = None, *, field: str = FIELD) -> ParsedCommand:
+    """The launch in a shell line or script.
 
     Raises:
-        InvalidLaunch: quotes do not close, no engine is started, or a variable needs its value.
+        InvalidLaunch: a quote does not close, no engine is started, or a variable needs its value.
     """
-    words = _words(line)
-    environment: dict[str, str] = {}
+    found = find_command(line, environment, field=field)
+    if found is not None:
+        return found
+    shown = " ".join(line.split()[:3])[:60] or "nothing"
+    raise InvalidLaunch(
+        f"The line does not start a known engine; it starts {shown!r}.", remedy=f"Known: {_KNOWN}.", field=field
+    )
+
+
+def find_command(
+    script: str, environment: Mapping[str, str] | None = None, *, field: str = FIELD
+) -> ParsedCommand | None:
+    """The first launch in a shell script; None where it starts no engine."""
+    outside = dict(environment or {})
+    for words, seen in statements(script, outside, field=field):
+        parsed = _launch(words, seen, field)
+        if parsed is not None:
+            assigned = {name: value for name, value in seen.items() if outside.get(name) != value}
+            return ParsedCommand(
+                environment={**assigned, **parsed.environment}, arguments=parsed.arguments, model=parsed.model
+            )
+    return None
+
+
+def find_words(
+    words: Sequence[str], environment: Mapping[str, str] | None = None, *, field: str = FIELD
+) -> ParsedCommand | None:
+    """The launch in a command that is a list of words already, as a container has it."""
+    return _launch([Word(text=word, assigns=False) for word in words], dict(environment or {}), field)
+
+
+def _launch(words: Sequence[Word], environment: Mapping[str, str], field: str) -> ParsedCommand | None:
+    assigned: dict[str, str] = {}
     index = 0
+    behind_env = False
     while index < len(words):
         word = words[index]
-        if _ASSIGNMENT.match(word):
-            name, value = word.split("=", 1)
-            environment[name] = value
-        elif word == "export" or word in _WRAPPERS or (word in {";", "&&"} and environment):
-            pass
+        if word.assigns or (behind_env and "=" in word.text and not word.text.startswith("-")):
+            name, value = word.text.split("=", 1)
+            if word.missing is None:
+                assigned[name] = value
+        elif word.text.rsplit("/", 1)[-1] in _WRAPPERS:
+            behind_env = behind_env or word.text.rsplit("/", 1)[-1] == "env"
         else:
             break
         index += 1
     rest = words[index:]
+    if rest and _SHELL.match(rest[0].text):
+        return _inside_shell(rest, {**environment, **assigned}, assigned, field)
     arguments = _after_program(rest)
-    arguments = _until_end(arguments)
+    if arguments is None:
+        return None
+    for word in arguments:
+        if word.missing is not None:
+            raise InvalidLaunch(
+                f"The command holds {word.missing}, whose value is not known here.",
+                remedy="Write its value instead, or give it in the environment.",
+                field=field,
+            )
+    texts = [word.text for word in arguments]
     model = None
-    if arguments and not arguments[0].startswith("-"):
-        model, arguments = arguments[0], arguments[1:]
-    return ParsedCommand(environment=environment, arguments=tuple(arguments), model=model)
+    if texts and not texts[0].startswith("-"):
+        model, texts = texts[0], texts[1:]
+    return ParsedCommand(environment=assigned, arguments=tuple(texts), model=model)
 
 
-def _words(line: str) -> list[str]:
-    joined = re.sub(r"\\\r?\n", " ", line).strip()
-    try:
-        lexer = shlex.shlex(joined, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        lexer.commenters = "#"
-        words = list(lexer)
-    except ValueError as error:
-        raise InvalidLaunch(
-            f"The line is not a shell command: {str(error).lower()}.",
-            remedy="Close every quote; put JSON into single quotes.",
-            field=FIELD,
-        ) from None
-    unquoted = re.sub(r"'[^']*'", "", joined)
-    found = re.search(r"\$\(|`|\$\{?[A-Za-z_]", unquoted)
-    if found:
-        shown = unquoted[found.start() : found.start() + 30].split()[0]
-        raise InvalidLaunch(
-            f"The line holds {shown}, which only a shell can expand.",
-            remedy="Write its value instead.",
-            field=FIELD,
-        )
-    return words
+def _inside_shell(
+    words: Sequence[Word], environment: Mapping[str, str], assigned: Mapping[str, str], field: str
+) -> ParsedCommand | None:
+    for index, word in enumerate(words[1:], 1):
+        if re.fullmatch(r"-[a-z]*c", word.text) and index + 1 < len(words):
+            found = find_command(words[index + 1].text, environment, field=field)
+            if found is None:
+                return None
+            return ParsedCommand(
+                environment={**assigned, **found.environment}, arguments=found.arguments, model=found.model
+            )
+    return None
 
 
-def _after_program(words: list[str]) -> list[str]:
-    if words:
-        program = words[0].rsplit("/", 1)[-1]
-        if program == "sglang" and len(words) > 1 and words[1] == "serve":
-            return words[2:]
-        if _PYTHON.match(words[0]):
-            for index, word in enumerate(words[1:], 1):
-                if word == "-m" and index + 1 < len(words):
-                    if words[index + 1] in _MODULES:
-                        return words[index + 2 :]
-                    break
-                if not word.startswith("-"):
-                    break
-    shown = " ".join(words[:3])[:60] or "nothing"
-    raise InvalidLaunch(
-        f"The line does not start a known engine; it starts {shown!r}.",
-        remedy=f"Known: {_KNOWN}.",
-        field=FIELD,
-    )
-
-
-def _until_end(words: list[str]) -> list[str]:
-    for index, word in enumerate(words):
-        if word in _END:
-            return words[:index]
-    return words
+def _after_program(words: Sequence[Word]) -> Sequence[Word] | None:
+    if not words:
+        return None
+    if words[0].text.rsplit("/", 1)[-1] == "sglang" and len(words) > 1 and words[1].text == "serve":
+        return words[2:]
+    if not _PYTHON.match(words[0].text):
+        return None
+    for index, word in enumerate(words[1:], 1):
+        if word.text == "-m" and index + 1 < len(words):
+            return words[index + 2 :] if words[index + 1].text in _MODULES else None
+        if not word.text.startswith("-"):
+            return None
+    return None

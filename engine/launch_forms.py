@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.errors import InvalidLaunch
 from engine.launch import Launch, ModelRef
-from engine.launch_command import ParsedCommand, parse_command
+from engine.launch_command import parse_command
 from engine.options_text import option_named, option_value, without_option
 
 MODEL_OPTIONS = ("--model-path", "--model")
@@ -33,7 +33,11 @@ def launch_from_request(body: Mapping[str, Any]) -> Launch:
     """
     engine = _object(body, "engine")
     hardware = _object(body, "hardware")
-    command = parse_command(_text(body, "launch_command")) if body.get("launch_command") is not None else None
+    environment = _environment(body.get("environment"))
+    command = None
+    if body.get("launch_command") is not None:
+        command = parse_command(_text(body, "launch_command"), environment)
+        environment = {**command.environment, **environment}
     arguments = _arguments(body.get("arguments"))
     if command is not None and arguments:
         raise InvalidLaunch(
@@ -54,7 +58,7 @@ def launch_from_request(body: Mapping[str, Any]) -> Launch:
         gpu=_string(hardware, "hardware.gpu", "gpu", DEFAULT_GPU),
         gpu_count=_count(hardware),
         arguments=arguments,
-        environment=_environment(body.get("environment"), command),
+        environment=environment,
         defaults=_defaults(body.get("defaults")),
     )
 
@@ -251,8 +255,8 @@ def _count(hardware: Mapping[str, Any]) -> int:
     return value
 
 
-def _environment(given: Any, command: ParsedCommand | None) -> dict[str, str]:
-    out = dict(command.environment) if command is not None else {}
+def _environment(given: Any) -> dict[str, str]:
+    out: dict[str, str] = {}
     if given is None:
         return out
     if not isinstance(given, Mapping):

@@ -81,7 +81,7 @@ def test_a_path_is_a_local_model() -> None:
         ({"launch_command": "python train.py -m sglang.launch_server"}, "launch_command", "known engine"),
         ({"launch_command": ""}, "launch_command", "known engine"),
         ({"launch_command": "sglang serve $MODEL --tp 8"}, "launch_command", "$MODEL"),
-        ({"launch_command": "sglang serve `cat m`"}, "launch_command", "only a shell can expand"),
+        ({"launch_command": "sglang serve `cat m`"}, "launch_command", "value is not known"),
         ({"launch_command": "sglang serve a/b", "arguments": ["--tp", "8"]}, "arguments", "both given"),
     ],
 )
