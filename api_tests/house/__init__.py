@@ -1,0 +1,1 @@
+"""The house itself: packaging, import rules, documents that name real files."""
