@@ -47,7 +47,7 @@ def launch_from_request(body: Mapping[str, Any]) -> Launch:
         )
     if command is not None:
         arguments = command.arguments
-    named, arguments = _model_in(arguments)
+    named, arguments = model_in(arguments)
     if command is not None and command.model is not None:
         named = named or command.model
     arguments = _with_config(arguments, body.get("cuda_graph_config"))
@@ -74,7 +74,7 @@ def launch_from_arguments(
     defaults: Mapping[str, Any] | None = None,
 ) -> Launch:
     """The launch of one model with an argument list, as the command line and the case files have it."""
-    _, rest = _model_in(_arguments(list(arguments)))
+    _, rest = model_in(_arguments(list(arguments)))
     return Launch(
         model=model,
         release=release,
@@ -153,7 +153,7 @@ def _arguments(given: Any) -> tuple[str, ...]:
     return words
 
 
-def _model_in(arguments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+def model_in(arguments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
     """The model that the command line names, and the command line without it."""
     model = None
     rest = tuple(arguments)
