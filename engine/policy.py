@@ -41,7 +41,7 @@ def decide(examined: Examined, hits: Sequence[Hit]) -> Verdict:
         model=examined.facts.summary(),
         engine={"name": examined.launch.engine, "version": predicted.release.text, "asked": predicted.release.asked},
         hardware={**examined.gpu.to_dict(), "count": examined.launch.gpu_count},
-        notes=predicted.notes,
+        notes=_notes(predicted),
     )
 
 
@@ -119,7 +119,8 @@ def _summary(kind: VerdictKind, predicted: Predicted, hits: Sequence[Hit], switc
     """One sentence: what happens, and what to do first."""
     error = predicted.prediction.error
     if error is not None:
-        return f"SGLang {predicted.release.text} refuses this launch ({error.type}): {error.message}"
+        advice = "".join(f" {retired}" for retired in predicted.retired)
+        return f"SGLang {predicted.release.text} refuses this launch ({error.type}): {error.message}{advice}"
     if kind == "rejected":
         first = hits[0].finding
         return f"{first.rule} {first.slug}: {first.remedy}"
@@ -131,6 +132,12 @@ def _summary(kind: VerdictKind, predicted: Predicted, hits: Sequence[Hit], switc
         return "Runs, but not as asked: " + "; ".join(parts)
     graph = predicted.prediction.graph or {}
     return "Runs as asked: " + ", ".join(f"{phase} graphs {graph[phase].backend}" for phase in PHASES if phase in graph)
+
+
+def _notes(predicted: Predicted) -> tuple[str, ...]:
+    """What the reader should know beside the verdict: another release answered, options that went away."""
+    note = predicted.release.note
+    return (*((note,) if note else ()), *(str(retired) for retired in predicted.retired))
 
 
 def _shown(value: Any) -> str:
