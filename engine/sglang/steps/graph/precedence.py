@@ -52,7 +52,7 @@ def run(r: Resolution) -> None:
 
 
 def _lock(r: Resolution, phase: Phase, key: str, value: Any, name: str) -> None:
-    layer: Layer = "operator" if name in r.given else "engine"
+    layer: Layer = "operator" if name in r.given else "engine-default"
     option = "--" + name.replace("_", "-")
     why = f"{option} says so" if layer == "operator" else f"this model's default for {option}"
     r.set_graph(phase, key, list(value) if isinstance(value, list) else value, why, layer=layer)
