@@ -30,7 +30,6 @@ from collections.abc import Iterator
 from engine.guards.base import Examined, GraphChange, Hit, Rule
 from engine.guards.rewriting import backend_as_written, with_backend, without_backend
 from engine.sglang.predict import predict
-from engine.sglang.state_carrying import state_carrying
 from engine.verdict import Evidence
 
 FAMILY_NAMES = {
@@ -40,7 +39,7 @@ FAMILY_NAMES = {
     "kda": "KDA (Kimi delta attention)",
     "lightning": "lightning attention",
     "shortconv": "short convolution",
-    "rwkv": "RWKV",
+    "registered": "linear attention",
 }
 
 
@@ -59,13 +58,13 @@ def check(examined: Examined) -> Iterator[Hit]:
     prediction, resolution = examined.predicted.prediction, examined.predicted.resolution
     if resolution is None or not prediction.graph or prediction.graph["prefill"].backend != "full":
         return
-    carrying = state_carrying(resolution.model, examined.predicted.release)
-    if carrying is None or carrying.is_inkling:
+    carrying = resolution.model.state_carrying
+    if carrying is None or carrying.inkling:
         return
     facts, release = examined.facts, examined.predicted.release.text
     family = FAMILY_NAMES.get(carrying.family, carrying.family)
     model = facts.model_id or "the model"
-    architecture = resolution.model.architecture or facts.model_type or "no architecture named"
+    architecture = next(iter(resolution.model.architectures), None) or facts.model_type or "no architecture named"
     why = (
         f"{model} ({architecture}) is a hybrid linear-attention model, family {family}. SGLang {release} captures "
         "prefill graphs before the decode graph runner exists, and only the decode runner allocates the state-index "
