@@ -12,6 +12,9 @@ from functools import cache
 
 from engine.sglang.resolution import Step, Version
 from engine.sglang.steps import deprecated, load_format, missing_defaults
+from engine.sglang.steps.cache import hierarchical
+from engine.sglang.steps.disaggregation import encoder
+from engine.sglang.steps.disaggregation import roles as pd_roles
 from engine.sglang.steps.graph import (
     compatibility,
     deepep,
@@ -24,16 +27,43 @@ from engine.sglang.steps.graph import (
     validation,
 )
 from engine.sglang.steps.memory import capacity, fraction, kv_sharding, offload
+from engine.sglang.steps.moe import (
+    all_to_all,
+    deepep_v2,
+    flashinfer_a2a,
+    kernel_config,
+    layernorm_sp,
+    marlin_lora,
+    mega_moe,
+    mega_moe_budget,
+)
+from engine.sglang.steps.parallel import (
+    context_parallel,
+    data_parallel,
+    decode_context,
+    dp_attention,
+    dwdp,
+    elastic_ep,
+    expert_balance,
+    pipeline_overlap,
+    shared_experts,
+)
+from engine.sglang.steps.speculative import algorithm
 
 _GRAPH = "arg_groups/cuda_graph_hook.py"
 _MEMORY = "arg_groups/memory_hook.py"
+_PARALLEL = "arg_groups/parallel_hook.py"
+_MOE = "arg_groups/moe_hook.py"
+_DISAGGREGATION = "arg_groups/pd_disaggregation_hook.py"
+_HICACHE = "arg_groups/hicache_hook.py"
+_VALIDATION = "arg_groups/validation_hook.py"
 
 ORDER: tuple[Step, ...] = (
-    # handle_deprecated_dp_attention
-    # handle_mega_moe
+    Step(name="dp-attention", run=dp_attention.run, source=f"{_PARALLEL}: handle_deprecated_dp_attention"),
+    Step(name="mega-moe", run=mega_moe.run, source="arg_groups/mega_moe_hook.py: handle_mega_moe"),
     # handle_return_hidden_states_mode
     # handle_media_url_security, handle_watermark_config
-    # handle_hicache_ratio_default
+    Step(name="hicache-ratio", run=hierarchical.ratio, source=f"{_HICACHE}: handle_hicache_ratio_default"),
     Step(name="offload", run=offload.run, source=f"{_MEMORY}: handle_offload_compatibility"),
     # validate_prefill_decode_interval, validate_response_store, validate_sampling_mask_max_tokens
     # handle_aux_hidden_state_capture
@@ -50,9 +80,9 @@ ORDER: tuple[Step, ...] = (
         source="arg_groups/serving_hook.py: handle_missing_default_values",
     ),
     # handle_expert_pack
-    # handle_pd_disaggregation
+    Step(name="pd-roles", run=pd_roles.run, source=f"{_DISAGGREGATION}: handle_pd_disaggregation"),
     # validate_prefill_only_disable_kv_cache_args
-    # handle_decode_context_parallelism
+    Step(name="decode-context", run=decode_context.run, source=f"{_PARALLEL}: handle_decode_context_parallelism"),
     Step(
         name="graph-inkling-default",
         run=model_defaults.inkling,
@@ -63,7 +93,7 @@ ORDER: tuple[Step, ...] = (
         run=model_defaults.muse_glimmer,
         source=f"{_GRAPH}: apply_muse_glimmer_prefill_cuda_graph_max_bs_default",
     ),
-    # handle_dwdp
+    Step(name="dwdp", run=dwdp.run, source=f"{_PARALLEL}: handle_dwdp"),
     Step(name="graph-precedence", run=precedence.run, source=f"{_GRAPH}: parse_cuda_graph_config"),
     Step(name="graph-compatibility", run=compatibility.run, source=f"{_GRAPH}: apply_cuda_graph_compatibility"),
     Step(name="graph-deepep", run=deepep.run, source=f"{_GRAPH}: apply_deepep_adjustments"),
@@ -95,25 +125,36 @@ ORDER: tuple[Step, ...] = (
     # handle_amd_specifics, handle_nccl_pre_warm, handle_grammar_backend
     # handle_multi_item_scoring
     # handle_prefill_only_disable_kv_cache
-    # handle_hicache
-    # handle_data_parallelism
+    Step(name="hicache", run=hierarchical.run, source=f"{_HICACHE}: handle_hicache"),
+    Step(name="data-parallel", run=data_parallel.run, source=f"{_PARALLEL}: handle_data_parallelism"),
     # handle_load_balance_method
-    # handle_context_parallelism
+    Step(name="context-parallel", run=context_parallel.run, source=f"{_PARALLEL}: handle_context_parallelism"),
     Step(name="graph-prefill-cp", run=prefill_cp.run, source=f"{_GRAPH}: apply_prefill_cp_cuda_graph_default"),
     Step(name="kv-sharding", run=kv_sharding.run, source="arg_groups/kv_shard_hook.py: handle_kv_cache_sharding"),
-    # handle_moe_kernel_config
-    # handle_a2a_moe
-    # handle_shared_experts_tp
-    # handle_eplb_and_dispatch, handle_expert_distribution_metrics, handle_elastic_ep
-    # validate_experimental_sgl_marlin
-    # _pipeline_parallel_overlap_disable
-    # handle_speculative_decoding
+    Step(name="moe-kernels", run=kernel_config.run, source=f"{_MOE}: handle_moe_kernel_config"),
+    Step(name="moe-all-to-all", run=all_to_all.run, source=f"{_MOE}: handle_a2a_moe"),
+    Step(name="shared-experts", run=shared_experts.run, source=f"{_PARALLEL}: handle_shared_experts_tp"),
+    Step(name="expert-balance", run=expert_balance.run, source=f"{_PARALLEL}: handle_eplb_and_dispatch"),
+    Step(name="elastic-ep", run=elastic_ep.run, source=f"{_PARALLEL}: handle_elastic_ep"),
+    Step(name="marlin-lora", run=marlin_lora.run, source=f"{_VALIDATION}: validate_experimental_sgl_marlin"),
+    Step(
+        name="pipeline-overlap",
+        run=pipeline_overlap.run,
+        source="arg_groups/overrides.py: _pipeline_parallel_overlap_disable",
+    ),
+    Step(name="speculative", run=algorithm.run, source="arg_groups/speculative_hook.py: handle_speculative_decoding"),
     # resolve_boundary_reduction
-    # handle_layernorm_sp
-    # validate_flashinfer_a2a_token_budget
-    # validate_mega_moe_token_budget_for_model
+    Step(name="layernorm-sp", run=layernorm_sp.run, source="arg_groups/layernorm_sp_hook.py: handle_layernorm_sp"),
+    Step(
+        name="flashinfer-a2a-budget", run=flashinfer_a2a.budget, source=f"{_MOE}: validate_flashinfer_a2a_token_budget"
+    ),
+    Step(
+        name="mega-moe-budget",
+        run=mega_moe_budget.run,
+        source="arg_groups/mega_moe_hook.py: validate_mega_moe_token_budget_for_model",
+    ),
     Step(name="load-format", run=load_format.run, source="arg_groups/model_path_hook.py: handle_load_format"),
-    # handle_encoder_disaggregation
+    Step(name="encoder", run=encoder.run, source=f"{_DISAGGREGATION}: handle_encoder_disaggregation"),
     # handle_tokenizer_batching
     # handle_environment_variables
     # handle_cache_compatibility
@@ -126,7 +167,8 @@ ORDER: tuple[Step, ...] = (
     # handle_nvidia_megakernel, handle_amd_monokernel
     Step(name="graph-max-context", run=max_context.run, source=f"{_GRAPH}: finalize_cuda_graph_prefill_max_context"),
     Step(name="kv-sharding-again", run=kv_sharding.run, source="arg_groups/kv_shard_hook.py: handle_kv_cache_sharding"),
-    # validate_deepep_v2_speculative_draft, validate_deepep_v2_dispatch_token_budget
+    Step(name="deepep-v2-draft", run=deepep_v2.draft, source=f"{_MOE}: validate_deepep_v2_speculative_draft"),
+    Step(name="deepep-v2-budget", run=deepep_v2.budget, source=f"{_MOE}: validate_deepep_v2_dispatch_token_budget"),
 )
 
 

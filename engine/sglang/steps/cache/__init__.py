@@ -1,0 +1,1 @@
+"""The hierarchical cache: KV pages on the host and in storage."""

@@ -1,0 +1,1 @@
+"""Prefill, decode and encoder as separate servers."""

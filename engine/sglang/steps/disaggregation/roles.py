@@ -1,0 +1,138 @@
+"""Prefill and decode servers: what their roles exclude."""
+
+from __future__ import annotations
+
+from engine.sglang import environ
+from engine.sglang.derived import attn_dp_enabled, num_dp_ranks
+from engine.sglang.resolution import Resolution
+from engine.sglang.steps.disaggregation import prefill_complete
+from engine.sglang.steps.refusals import invalid, require, unguarded
+
+_RELAYOUT = ("mooncake", "nixl", "mori", "ascend", "fake")
+_BOOTSTRAP_PORT_OF_ITS_OWN = ("fake",)
+
+
+@unguarded
+def run(r: Resolution) -> None:
+    """Transfer backend, allocation policy, host buffering; then the role's own rules."""
+    args = r.args
+    if args.disaggregation_transfer_backend == "mooncake_tcp":
+        r.set("disaggregation_transfer_backend", "mooncake", "mooncake over TCP")
+        r.set("disaggregation_ib_device", None, "mooncake over TCP")
+    mode = args.disaggregation_mode
+    if args.disaggregation_decode_allocation_policy == "prefill_complete":
+        prefill_complete.check(r)
+        if mode == "prefill" and args.optimistic_prefill_attempts == 0:
+            r.set("optimistic_prefill_attempts", 1, "prefill_complete needs an optimistic prefill")
+    if mode == "prefill" and args.dcp_size > 1:
+        r.warn(
+            "WARNING: DCP on a PD prefill server is supported when prefill and decode use the same DCP layout, but it "
+            "usually adds communication overhead without improving prefill performance."
+        )
+    _host_receive(r)
+    if mode == "decode" and args.dcp_size > 1 and args.disaggregation_transfer_backend not in _RELAYOUT:
+        raise invalid(
+            "PD decode DCP requires --disaggregation-transfer-backend mooncake, nixl, mori, ascend, or fake for "
+            "synthetic "
+            f"benchmarking, got {args.disaggregation_transfer_backend!r}."
+        )
+    if mode == "decode":
+        _decode(r)
+    elif mode == "prefill":
+        require(
+            args.disaggregation_transfer_backend != "fake",
+            "Prefill server does not support 'fake' as the transfer backend",
+        )
+        if environ.read(r, "SGLANG_RUST_SERVER"):
+            _bootstrap_port(r)
+    if mode in ("prefill", "decode"):
+        _both(r)
+
+
+def _host_receive(r: Resolution) -> None:
+    args = r.args
+    threshold = args.disaggregation_decode_host_receive_threshold
+    if not 0 <= threshold <= 1:
+        raise invalid("--disaggregation-decode-host-receive-threshold must be between 0 and 1")
+    if threshold >= 1:
+        return
+    if args.enable_hisparse or args.enable_pd_role_switch:
+        raise invalid("Decode host receive does not yet support HiSparse or role switching")
+    if args.disaggregation_decode_retraction_backup == "cpu_tensor":
+        raise invalid("Decode host KV buffering requires host_pool retraction")
+    r.set("disaggregation_decode_retraction_backup", "host_pool", "host buffering needs it")
+
+
+def _decode(r: Resolution) -> None:
+    args = r.args
+    if args.disaggregation_decode_enable_radix_cache:
+        option = "--disaggregation-decode-enable-radix-cache is incompatible with"
+        if args.enable_hisparse:
+            raise invalid(f"{option} --enable-hisparse")
+        if args.disaggregation_transfer_backend == "fake":
+            raise invalid(f"{option} --disaggregation-transfer-backend fake")
+        if attn_dp_enabled(args):
+            r.warn(
+                "WARNING: EXPERIMENTAL: Decode radix cache with DP attention. Requires prefix-aware DP rank routing "
+                "for "
+                "optimal cache hits."
+            )
+        r.set("disable_radix_cache", False, "--disaggregation-decode-enable-radix-cache")
+        r.warn("WARNING: EXPERIMENTAL: Radix cache is enabled for decode server")
+    else:
+        r.set("disable_radix_cache", True, "a decode server reuses no prefix")
+        r.warn("WARNING: Radix cache is disabled for decode server")
+    if args.disaggregation_decode_extra_slots is None:
+        slots = 0
+        if args.max_running_requests is not None:
+            worker = max(1, args.max_running_requests // num_dp_ranks(args))
+            slots = worker * 2 if worker <= 32 else 0
+        r.set("disaggregation_decode_extra_slots", slots, "for requests in transfer", layer="engine-default")
+
+
+def _bootstrap_port(r: Resolution) -> None:
+    args = r.args
+    if args.disaggregation_transfer_backend in _BOOTSTRAP_PORT_OF_ITS_OWN:
+        return
+    port = args.disaggregation_bootstrap_port
+    if port not in (r.release.defaults["disaggregation_bootstrap_port"], args.port):
+        raise invalid(
+            "SGLANG_RUST_SERVER serves the PD KV bootstrap registry on the api port itself; "
+            f"--disaggregation-bootstrap-port {port} conflicts with --port {args.port}. Drop "
+            "--disaggregation-bootstrap-port (decode nodes and the PD router must then target the prefill api port)."
+        )
+    r.set("disaggregation_bootstrap_port", args.port, "the Rust server has one port")
+
+
+def _both(r: Resolution) -> None:
+    args = r.args
+    if environ.read(r, "SGLANG_DISAGG_STAGING_BUFFER") and args.disaggregation_transfer_backend not in (
+        "mooncake",
+        "nixl",
+    ):
+        raise invalid(
+            "SGLANG_DISAGG_STAGING_BUFFER requires disaggregation_transfer_backend='mooncake' or 'nixl', got "
+            f"'{args.disaggregation_transfer_backend}'."
+        )
+    if not args.enable_pd_role_switch:
+        return
+    fixed = [
+        (args.ep_size > 1, f"expert parallelism (--ep-size {args.ep_size})"),
+        (args.moe_a2a_backend != "none", f"MoE all-to-all (--moe-a2a-backend {args.moe_a2a_backend})"),
+        (args.pp_size > 1, f"pipeline parallelism (--pp-size {args.pp_size})"),
+        (
+            attn_dp_enabled(args) and args.enable_dp_attention_local_control_broadcast,
+            "DP attention local control broadcast",
+        ),
+        (args.dcp_size > 1, f"decode context parallelism (--dcp-size {args.dcp_size})"),
+        (
+            args.speculative_algorithm is not None,
+            f"speculative decoding (--speculative-algorithm {args.speculative_algorithm})",
+        ),
+    ]
+    found = [text for holds, text in fixed if holds]
+    if found:
+        raise invalid(
+            "--enable-pd-role-switch does not rebuild role-specific state for the following features: "
+            f"{', '.join(found)}. Remove these options or drop --enable-pd-role-switch."
+        )

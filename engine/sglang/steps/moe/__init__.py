@@ -1,0 +1,1 @@
+"""Mixture-of-experts runners, and the all-to-all backends between expert-parallel ranks."""

@@ -1,0 +1,1 @@
+"""Data, context, pipeline and expert parallelism."""

@@ -1,0 +1,78 @@
+"""Prefill context parallelism, and the widths that go with it."""
+
+from __future__ import annotations
+
+from engine.sglang.derived import connector_type
+from engine.sglang.resolution import Resolution
+from engine.sglang.steps.parallel import cp_tp_sharing
+from engine.sglang.steps.refusals import invalid, require, unguarded
+
+_NEMOTRON_TYPES = ("nemotron_h", "nemotron_h_puzzle")
+_MIMO_V2 = ("MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM")
+_NO_INPUT_SCATTERING = frozenset(
+    {
+        "InklingForConditionalGeneration",
+        "InklingForConditionalGenerationMTP",
+        "KimiK3ForConditionalGeneration",
+        "KimiK3LinearForCausalLM",
+    }
+)
+
+
+@unguarded
+def run(r: Resolution) -> None:
+    """What the model's family allows, then the strategy, then the widths."""
+    args = r.args
+    if connector_type(args.model_path) != "instance":
+        _family(r)
+        cp_tp_sharing.run(r)
+    if args.enable_prefill_cp and args.cp_strategy is None:
+        raise invalid("--cp-strategy must be set when --enable-prefill-cp is enabled.")
+    _widths(r)
+
+
+def _family(r: Resolution) -> None:
+    args, model = r.args, r.model
+    kind, arch = model.text_model_type, model.arch
+    nemotron = kind in _NEMOTRON_TYPES
+    longcat = kind == "longcat_flash"
+    if nemotron and args.attn_cp_size > 1:
+        raise invalid("Nemotron-H does not support --attn-cp-size > 1")
+    if longcat and args.enable_prefill_cp and args.attn_cp_size > 1:
+        raise invalid("LongCat-Flash does not support --enable-prefill-cp with --attn-cp-size > 1")
+    if args.enable_attn_tp_input_scattered and (nemotron or longcat or arch in _NO_INPUT_SCATTERING):
+        r.warn(f"WARNING: Disabling input-scattered attention for {arch}: its forward does not enter that scope")
+        r.set("enable_attn_tp_input_scattered", False, f"{arch} does not enter that scope")
+    if not args.enable_prefill_cp:
+        return
+    if arch == "DeepseekV32ForCausalLM" and args.cp_strategy == "zigzag":
+        raise invalid("DeepSeek V3.2 prefill CP does not support --cp-strategy zigzag; use interleave.")
+    if arch in _MIMO_V2:
+        if args.cp_strategy != "zigzag":
+            raise invalid("MiMo V2 prefill CP only supports --cp-strategy zigzag.")
+        if model.is_multimodal and not args.language_only and not args.language_model_only:
+            raise invalid("MiMo V2 prefill CP only supports text inference; add --language-only.")
+
+
+def _widths(r: Resolution) -> None:
+    args = r.args
+    fusion = "Aiter allreduce fusion is not supported with context parallelism"
+    if args.attn_cp_size > 1:
+        require(args.tp_size % args.attn_cp_size == 0, "tp_size must be divisible by attn_cp_size")
+        require(
+            args.tp_size % (args.attn_dp_size * args.attn_cp_size) == 0,
+            "tp_size must be divisible by attn_dp_size * attn_cp_size",
+        )
+        require(not args.enable_aiter_allreduce_fusion, fusion)
+    if args.moe_dp_size > 1:
+        require(args.tp_size % args.moe_dp_size == 0, "tp_size must be divisible by moe_dp_size")
+        require(
+            args.ep_size * args.moe_dp_size <= args.tp_size,
+            "ep_size * moe_dp_size must be less than or equal to tp_size",
+        )
+        require(args.pp_size == 1, "PP is not supported with context parallelism")
+        if args.ep_size > 1:
+            require(args.ep_size * args.moe_dp_size == args.tp_size, "ep_size * moe_dp_size must be equal to tp_size")
+        require(not args.enable_aiter_allreduce_fusion, fusion)
+    if args.attn_cp_size != args.moe_dp_size:
+        require(args.moe_dp_size == 1, "attn_cp_size != moe_dp_size is only supported when moe_dp_size == 1")

@@ -1,0 +1,1 @@
+"""What the serving surface checks before and after everything else."""

@@ -1,0 +1,1 @@
+"""Speculative decoding: one algorithm, one file."""

@@ -1,0 +1,107 @@
+"""DSpark: a draft head proposes gamma tokens; the verify window is one more."""
+
+from __future__ import annotations
+
+from engine.sglang import environ
+from engine.sglang.resolution import Resolution
+from engine.sglang.steps.refusals import invalid
+from engine.sglang.steps.speculative import draft
+from engine.sglang.steps.speculative.limits import limit_running_requests, one_step_one_branch
+
+_GAMMA = 7
+_BUNDLED = ("dspark_block_size", "dspark_markov_rank", "dspark_noise_token_id", "dspark_target_layer_ids")
+
+
+def run(r: Resolution) -> None:
+    """Topology, draft model, gamma."""
+    args = r.args
+    if not args.device.startswith(("cuda", "npu", "xpu")):
+        raise invalid("DSpark speculative decoding only supports CUDA, NPU or XPU device.")
+    if args.attn_dp_size > 1:
+        _attention_dp(r)
+    if args.pp_size != 1 and args.disaggregation_mode != "prefill":
+        raise invalid(
+            "DSpark pipeline parallelism requires PD prefill; decode and non-disaggregated serving require pp_size "
+            "== 1."
+        )
+    if args.speculative_draft_model_path is None:
+        _bundled(r)
+    one_step_one_branch(r, "DSpark")
+    _gamma(r)
+    limit_running_requests(r)
+
+
+def _attention_dp(r: Resolution) -> None:
+    args = r.args
+    backend = args.moe_a2a_backend
+    if not args.enable_dp_lm_head:
+        raise invalid("DSpark with dp attention requires --enable-dp-lm-head.")
+    if backend not in ("none", "megamoe", "mori"):
+        raise invalid(
+            "DSpark with dp attention supports moe_a2a_backend 'none' (built-in TP MoE), 'megamoe', or 'mori', got "
+            f"{backend!r}."
+        )
+    coordinated = environ.read(r, "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION")
+    if (backend != "none" or coordinated) and environ.read(r, "SGLANG_RAGGED_VERIFY_MODE") != "static":
+        raise invalid("DSpark DP MoE or prefill coordination requires SGLANG_RAGGED_VERIFY_MODE=static.")
+    if args.attn_cp_size > 1:
+        raise invalid(f"DSpark with dp attention does not support context parallel (attn_cp_size={args.attn_cp_size}).")
+    drafts = args.speculative_moe_a2a_backend
+    if drafts is not None and drafts != backend:
+        raise invalid(
+            "DSpark ignores --speculative-moe-a2a-backend; with dp attention it must match the target "
+            f"moe_a2a_backend={backend!r} (got {drafts!r})."
+        )
+
+
+def _bundled(r: Resolution) -> None:
+    """The draft inside the target's checkpoint, by the config's keys; a ``dspark`` subfolder of it cannot be seen."""
+    if not any(r.model.hf.get(key) is not None for key in _BUNDLED):
+        raise invalid("DSpark dense speculative decoding requires setting --speculative-draft-model-path.")
+    why = "the checkpoint holds its own draft head"
+    r.set("speculative_draft_model_path", r.args.model_path, why, layer="engine-default")
+    r.set("speculative_draft_model_revision", r.args.revision, why, layer="engine-default")
+
+
+def _gamma(r: Resolution) -> None:
+    args = r.args
+    tokens = args.speculative_num_draft_tokens
+    gamma: int | None
+    if args.speculative_dspark_block_size is not None:
+        gamma = int(args.speculative_dspark_block_size)
+        if gamma <= 0:
+            raise invalid(
+                "DSpark requires --speculative-dspark-block-size to be positive, got "
+                f"{args.speculative_dspark_block_size}."
+            )
+    else:
+        gamma = _from_checkpoint(r)
+        if gamma is None and tokens is None:
+            gamma = _GAMMA
+            r.warn("WARNING: DSpark gamma is not set; defaulting to 7.")
+    if gamma is not None:
+        window = gamma + 1
+        if tokens is not None and int(tokens) != window:
+            raise invalid(
+                f"DSpark speculative_num_draft_tokens must equal gamma + 1 (= {window} for gamma={gamma}), but got "
+                f"speculative_num_draft_tokens={tokens}."
+            )
+        r.set("speculative_num_draft_tokens", window, "gamma and one")
+    if int(args.speculative_num_draft_tokens) < 2:
+        raise invalid(
+            f"DSpark speculative_num_draft_tokens must be >= 2 (= gamma + 1), got {args.speculative_num_draft_tokens}."
+        )
+
+
+def _from_checkpoint(r: Resolution) -> int | None:
+    config = draft.draft_config(r)
+    if config is None:
+        return None
+    try:
+        own = config.get("dspark_block_size")
+        return int(own) if own is not None else draft.block_size(config)
+    except (TypeError, ValueError) as error:
+        r.warn(
+            f"WARNING: Failed to read DSpark draft config; preserving explicit/default gamma resolution. Error: {error}"
+        )
+        return None

@@ -1,0 +1,27 @@
+"""What every drafting algorithm does alike: it limits the running requests where the operator did not."""
+
+from __future__ import annotations
+
+from engine.sglang.resolution import Resolution
+
+RUNNING_REQUESTS = 48
+
+
+def limit_running_requests(r: Resolution) -> None:
+    """48 running requests where nothing is given."""
+    if r.args.max_running_requests is None:
+        r.set("max_running_requests", RUNNING_REQUESTS, "for speculative decoding", layer="engine-default")
+        r.warn(
+            "WARNING: Max running requests is reset to 48 for speculative decoding. You can override this by "
+            "explicitly "
+            "setting --max-running-requests."
+        )
+
+
+def one_step_one_branch(r: Resolution, name: str) -> None:
+    """Algorithms that draft a block at once count as one step with one branch."""
+    for field in ("speculative_num_steps", "speculative_eagle_topk"):
+        value = getattr(r.args, field)
+        if value is not None and int(value) != 1:
+            r.warn(f"WARNING: {name} only supports {field} == 1; overriding {field}={value} to 1.")
+        r.set(field, 1, f"{name} drafts a block at once")
