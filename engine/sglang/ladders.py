@@ -31,7 +31,8 @@ def rungs(segments: Segments, largest: int) -> tuple[int, ...]:
         TypeError: ``largest`` is no integer.
     """
     first, _, step = segments[-1]
-    if largest > first + step * MOST_SIZES:
+    beyond = largest + 1  # first of all, so that a value that is no number fails as it does in the engine
+    if beyond > first + step * MOST_SIZES:
         raise _too_many(largest)
     return _rungs(segments, largest)
 

@@ -21,6 +21,7 @@ from engine.sglang.options import Parsed
 from engine.sglang.platform import platform_of
 from engine.sglang.releases import Release, release_named
 from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.retired import Retired, retired_in
 from engine.sglang.steps.order import steps_of
 from engine.verdict import Decision, EngineError, Prediction
 
@@ -56,12 +57,17 @@ REPORTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
-    """The prediction with everything behind it. ``resolution`` is None where the parser already refused."""
+    """The prediction with everything behind it.
+
+    ``resolution`` is None where the parser already refused; ``retired`` then holds the options that this release no
+    longer has, with what to write instead.
+    """
 
     prediction: Prediction
     ledger: tuple[Decision, ...]
     resolution: Resolution | None
     release: Release
+    retired: tuple[Retired, ...] = ()
 
 
 def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
@@ -77,15 +83,15 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
     try:
         parsed = release.options.parse(words)
     except Refusal as refusal:
-        return _refused(refusal, None, release, ())
+        return _refused(refusal, None, release, (), retired=retired_in(words, release))
     resolution = _resolution(release, parsed, launch, facts, gpu)
     try:
         for step in steps_of(release.version):
             resolution.step = step
             step.run(resolution)
     except ArithmeticError as error:  # the engine divides by a zero that the operator wrote, as the step does
-        refusal = Refusal(type(error).__name__, str(error))
-        return _refused(refusal, resolution, release, _unexamined(parsed))
+        divided = Refusal(type(error).__name__, str(error))
+        return _refused(divided, resolution, release, _unexamined(parsed))
     except Refusal as refusal:
         return _refused(refusal, resolution, release, _unexamined(parsed))
     args = resolution.args.__dict__
@@ -137,7 +143,11 @@ def _without_model(words: Sequence[str], launch: Launch) -> list[str]:
 
 
 def _refused(
-    refusal: Refusal, resolution: Resolution | None, release: Release, unexamined: tuple[str, ...]
+    refusal: Refusal,
+    resolution: Resolution | None,
+    release: Release,
+    unexamined: tuple[str, ...],
+    retired: tuple[Retired, ...] = (),
 ) -> Predicted:
     prediction = Prediction(
         outcome="refused",
@@ -151,6 +161,7 @@ def _refused(
         ledger=tuple(resolution.ledger) if resolution else (),
         resolution=resolution,
         release=release,
+        retired=retired,
     )
 
 

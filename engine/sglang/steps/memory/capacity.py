@@ -75,7 +75,7 @@ def _cpu(r: Resolution) -> None:
     if state.bs is not None:
         r.set("torch_compile_max_bs", max(state.bs), "the largest of the sizes given")
     else:
-        largest = r.args.torch_compile_max_bs or state.max_bs
+        largest: int = r.args.torch_compile_max_bs or state.max_bs or 0
         r.set("torch_compile_max_bs", largest, "the largest batch of the CPU graph", layer="engine-default")
         sizes = cpu_sizes(largest, padding=not r.args.disable_cuda_graph_padding)
         r.set_graph("decode", "bs", sizes, "the engine's ladder for the CPU graph", layer="engine-default")

@@ -1,0 +1,65 @@
+"""Every launch of ``launches.txt`` is predicted as the real engine resolved it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api_tests.conformance.launches import FOLDER, Case, cases, config
+from engine.hardware import gpu_named
+from engine.launch import Launch, ModelRef
+from engine.models.facts import ModelFacts
+from engine.sglang.predict import Predicted, predict
+
+RELEASES = sorted(path.stem.removeprefix("expectations-") for path in FOLDER.glob("expectations-*.json"))
+
+
+@cache
+def expectations(release: str) -> dict[str, dict[str, Any]]:
+    path = Path(FOLDER / f"expectations-{release}.json")
+    value: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return value
+
+
+def predicted(case: Case, release: str) -> Predicted:
+    launch = Launch(
+        model=ModelRef(path=case.model),
+        release=release,
+        gpu=case.gpu,
+        arguments=case.arguments,
+        environment=case.environment,
+    )
+    facts = ModelFacts(model_id=None, source="inline", config=config(case.model))
+    return predict(launch, facts, gpu_named(case.gpu))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.line)
+def test_as_the_engine_resolved_it(case: Case, release: str) -> None:
+    engine = expectations(release)[case.line]
+    answer = predicted(case, release).prediction.to_dict()
+    assert answer["outcome"] == engine["outcome"], answer.get("error") or engine.get("error")
+    if engine["outcome"] == "refused":
+        assert answer["error"]["stage"] == engine["error"]["stage"]
+        assert answer["error"]["type"] == engine["error"]["type"]
+        assert _words(answer["error"]["message"]) == _words(engine["error"]["message"])
+        return
+    assert answer["graph"] == engine["graph"]
+    assert answer["locked"] == engine["locked"]
+    fraction, expected = answer["args"].pop("mem_fraction_static"), dict(engine["args"])
+    assert fraction == pytest.approx(expected.pop("mem_fraction_static"), abs=1e-9)
+    assert answer["args"] == expected
+
+
+def _words(message: str) -> str:
+    """Without what differs from run to run: the order of a set of choices, and the folder of the model."""
+    return message.split("(choose from")[0]
+
+
+def test_every_launch_has_an_answer_and_no_answer_is_stale() -> None:
+    for release in RELEASES:
+        assert list(expectations(release)) == [case.line for case in cases()]
