@@ -13,6 +13,9 @@ import pytest
 ALLOWED_REASONS = ("needs a GPU", "needs a Docker daemon")
 """What a machine either has or has not: a skip's reason that begins so is no failure."""
 
+NO_REASON = frozenset({"", "Skipped", "unconditional skip"})
+"""What pytest reports where a skip was given none."""
+
 NO_SKIP = os.environ.get("GRAPHGATE_NO_SKIP", "") not in {"", "0"}
 
 _allowed_skips = pytest.StashKey[list[str]]()
@@ -20,7 +23,7 @@ _allowed_skips = pytest.StashKey[list[str]]()
 
 def complaint(reason: str, *, forbidden: bool) -> str | None:
     """Why a skip with this reason is a failure; None where it is fine."""
-    if not reason or reason == "unconditional skip":
+    if reason in NO_REASON:
         return "A skip must say what it needs: give it a reason."
     if forbidden and not reason.startswith(ALLOWED_REASONS):
         return f"Skipping is forbidden here (GRAPHGATE_NO_SKIP) and this test skipped itself: {reason}"
