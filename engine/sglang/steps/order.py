@@ -11,7 +11,18 @@ from __future__ import annotations
 from functools import cache
 
 from engine.sglang.resolution import Step, Version
-from engine.sglang.steps import deprecated, load_format, missing_defaults
+from engine.sglang.steps import (
+    deprecated,
+    dllm,
+    load_format,
+    mamba,
+    missing_defaults,
+    page_size,
+    sampling,
+)
+from engine.sglang.steps.attention import compatibility as attention_compatibility
+from engine.sglang.steps.attention import deterministic, scoring
+from engine.sglang.steps.attention import linear as linear_attention
 from engine.sglang.steps.cache import hierarchical
 from engine.sglang.steps.disaggregation import encoder
 from engine.sglang.steps.disaggregation import roles as pd_roles
@@ -26,7 +37,10 @@ from engine.sglang.steps.graph import (
     roles,
     validation,
 )
+from engine.sglang.steps.kv import cache as kv_cache
+from engine.sglang.steps.kv import fp4, nvfp4_prefill, prefill_only, unified
 from engine.sglang.steps.memory import capacity, fraction, kv_sharding, offload
+from engine.sglang.steps.models import adjustments, capability
 from engine.sglang.steps.moe import (
     all_to_all,
     deepep_v2,
@@ -50,6 +64,11 @@ from engine.sglang.steps.parallel import (
 )
 from engine.sglang.steps.speculative import algorithm
 
+_ATTENTION = "arg_groups/attention_hook.py"
+_KV = "arg_groups/kv_cache_hook.py"
+_MAMBA = "arg_groups/mamba_hook.py"
+_MODEL = "arg_groups/model_hook.py"
+_OVERRIDES = "arg_groups/overrides.py"
 _GRAPH = "arg_groups/cuda_graph_hook.py"
 _MEMORY = "arg_groups/memory_hook.py"
 _PARALLEL = "arg_groups/parallel_hook.py"
@@ -81,7 +100,7 @@ ORDER: tuple[Step, ...] = (
     ),
     # handle_expert_pack
     Step(name="pd-roles", run=pd_roles.run, source=f"{_DISAGGREGATION}: handle_pd_disaggregation"),
-    # validate_prefill_only_disable_kv_cache_args
+    Step(name="prefill-only", run=prefill_only.arguments, source=f"{_KV}: validate_prefill_only_disable_kv_cache_args"),
     Step(name="decode-context", run=decode_context.run, source=f"{_PARALLEL}: handle_decode_context_parallelism"),
     Step(
         name="graph-inkling-default",
@@ -104,27 +123,31 @@ ORDER: tuple[Step, ...] = (
     # handle_platform_defaults
     Step(name="capture-sizes", run=capacity.run, source=f"{_MEMORY}: handle_gpu_memory_settings"),
     Step(name="memory-fraction", run=fraction.run, source=f"{_MEMORY}: handle_gpu_memory_settings"),
-    # handle_model_specific_adjustments
+    Step(name="model", run=adjustments.run, source=f"{_MODEL}: handle_model_specific_adjustments"),
     # default_unset_prefill_decode_interval
     Step(name="offload-again", run=offload.run, source=f"{_MEMORY}: handle_offload_compatibility"),
-    # _sampling_backend_default
-    # handle_deterministic_inference
-    # handle_nvfp4_prefill_kv_dequant_dtype
-    # handle_attention_backend_compatibility
+    Step(name="sampling", run=sampling.run, source=f"{_OVERRIDES}: _sampling_backend_default"),
+    Step(name="deterministic", run=deterministic.run, source=f"{_ATTENTION}: handle_deterministic_inference"),
+    Step(name="nvfp4-prefill", run=nvfp4_prefill.run, source=f"{_KV}: handle_nvfp4_prefill_kv_dequant_dtype"),
+    Step(
+        name="attention",
+        run=attention_compatibility.run,
+        source=f"{_ATTENTION}: handle_attention_backend_compatibility",
+    ),
     Step(
         name="graph-deepseek-trtllm-mla",
         run=deepseek_trtllm_mla.run,
         source=f"{_GRAPH}: disable_prefill_cuda_graph_for_deepseek_trtllm_mla",
     ),
-    # handle_mamba_backend
-    # handle_int8_mamba_checkpoint
-    # handle_linear_attn_backend
-    # handle_kv4_compatibility
-    # handle_mxfp8_kv_cache_compatibility
-    # _page_size_default
+    Step(name="mamba-backend", run=mamba.backend, source=f"{_MAMBA}: handle_mamba_backend"),
+    Step(name="mamba-checkpoint", run=mamba.int8_checkpoint, source=f"{_MAMBA}: handle_int8_mamba_checkpoint"),
+    Step(name="linear-attention", run=linear_attention.run, source=f"{_ATTENTION}: handle_linear_attn_backend"),
+    Step(name="kv-fp4", run=fp4.run, source=f"{_KV}: handle_kv4_compatibility"),
+    Step(name="kv-mxfp8", run=fp4.mxfp8, source=f"{_KV}: handle_mxfp8_kv_cache_compatibility"),
+    Step(name="page-size", run=page_size.run, source=f"{_OVERRIDES}: _page_size_default"),
     # handle_amd_specifics, handle_nccl_pre_warm, handle_grammar_backend
-    # handle_multi_item_scoring
-    # handle_prefill_only_disable_kv_cache
+    Step(name="multi-item-scoring", run=scoring.run, source=f"{_ATTENTION}: handle_multi_item_scoring"),
+    Step(name="prefill-only-backend", run=prefill_only.backend, source=f"{_KV}: handle_prefill_only_disable_kv_cache"),
     Step(name="hicache", run=hierarchical.run, source=f"{_HICACHE}: handle_hicache"),
     Step(name="data-parallel", run=data_parallel.run, source=f"{_PARALLEL}: handle_data_parallelism"),
     # handle_load_balance_method
@@ -157,13 +180,13 @@ ORDER: tuple[Step, ...] = (
     Step(name="encoder", run=encoder.run, source=f"{_DISAGGREGATION}: handle_encoder_disaggregation"),
     # handle_tokenizer_batching
     # handle_environment_variables
-    # handle_cache_compatibility
-    # handle_page_major_kv_layout
-    # handle_unified_memory_pool
-    # handle_dllm_inference
+    Step(name="kv-cache", run=kv_cache.run, source=f"{_KV}: handle_cache_compatibility"),
+    Step(name="page-major", run=unified.page_major, source=f"{_KV}: handle_page_major_kv_layout"),
+    Step(name="unified-memory", run=unified.run, source=f"{_KV}: handle_unified_memory_pool"),
+    Step(name="dllm", run=dllm.run, source="arg_groups/dllm_hook.py: handle_dllm_inference"),
     # handle_crash_dump_env, handle_debug_utils
     # handle_other_validations
-    # handle_model_capability_adjustments
+    Step(name="capability", run=capability.run, source=f"{_MODEL}: handle_model_capability_adjustments"),
     # handle_nvidia_megakernel, handle_amd_monokernel
     Step(name="graph-max-context", run=max_context.run, source=f"{_GRAPH}: finalize_cuda_graph_prefill_max_context"),
     Step(name="kv-sharding-again", run=kv_sharding.run, source="arg_groups/kv_shard_hook.py: handle_kv_cache_sharding"),

@@ -1,0 +1,32 @@
+"""Inkling: its pools' ratios, the extra-buffer strategy it asserts, and one of its two attention backends."""
+
+from __future__ import annotations
+
+from engine.sglang.platform import platform_of
+from engine.sglang.resolution import Resolution
+from engine.sglang.steps.attention.default import unset
+from engine.sglang.steps.model_overrides.base import Override, Values
+
+
+def look(r: Resolution) -> Values:
+    """What the family wants of this launch."""
+    args, platform = r.args, platform_of(r.hardware)
+    out: Values = {
+        name: 0.1 for name in ("swa_full_tokens_ratio", "mamba_full_memory_ratio") if getattr(args, name) is None
+    }
+    if args.mamba_radix_cache_strategy == "auto":
+        out["mamba_radix_cache_strategy"] = "extra_buffer"
+    if not args.disable_radix_cache:
+        out["uses_mamba_radix_cache"] = True
+    if unset(args):
+        out["attention_backend"] = "fa4" if platform.is_sm90 or platform.is_sm100 else "triton"
+    return out
+
+
+OVERRIDES = (
+    Override(
+        family="Inkling",
+        look=look,
+        architectures=("InklingForConditionalGeneration", "InklingForConditionalGenerationMTP"),
+    ),
+)

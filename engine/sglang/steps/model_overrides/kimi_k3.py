@@ -1,0 +1,86 @@
+"""Kimi K3: MLA kernels on datacenter Blackwell, verification of DSpark drafts, decode context parallelism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.sglang.derived import attention_backends
+from engine.sglang.platform import platform_of
+from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.steps.attention.default import unset
+from engine.sglang.steps.attention.linear import ragged_verify_mode
+from engine.sglang.steps.model_overrides.base import Override, Values
+
+_VERIFYING = ("trtllm_mla", "cutedsl_mla")
+
+
+def _context_parallel(r: Resolution) -> Values:
+    args = r.args
+    out: Values = {}
+    if args.enable_symm_mem:
+        r.warn("WARNING: Kimi-K3 DCP disables --enable-symm-mem due to decode CUDA graph correctness issues.")
+        out["enable_symm_mem"] = False
+    if args.speculative_algorithm == "DSPARK":
+        mode = ragged_verify_mode(r)
+        if mode != "static":
+            raise Refusal(
+                "ValueError",
+                "Kimi-K3 DCP + DSPARK currently requires SGLANG_RAGGED_VERIFY_MODE=static; compact/cap-accept are not "
+                f"validated under DCP (got {mode!r}).",
+            )
+        out["speculative_attention_mode"] = "decode"
+    prefill, decode = attention_backends(args)
+    if decode in ("cutedsl_mla", None):
+        out |= {"prefill_attention_backend": "trtllm_mla", "decode_attention_backend": "cutedsl_mla"}
+    elif decode == "aiter":
+        side = "triton" if prefill == "triton" else "aiter"
+        out |= {"prefill_attention_backend": side, "decode_attention_backend": "aiter"}
+    else:
+        raise Refusal(
+            "AssertionError",
+            f"Decode attention backend for Kimi-K3 DCP must be 'cutedsl_mla' or 'aiter', got {decode!r}.",
+        )
+    if args.dcp_replicate_q_proj is None and args.dcp_comm_backend in ("a2a", "fi_a2a"):
+        out["dcp_replicate_q_proj"] = True
+    return out
+
+
+def attention(r: Resolution) -> Values:
+    """Attention backends, and where drafts are verified."""
+    args, platform = r.args, platform_of(r.hardware)
+    if args.dcp_size > 1:
+        return _context_parallel(r)
+    if platform.sm not in (100, 103):
+        return {}
+    free = unset(args)
+    both = {"decode_attention_backend": "trtllm_mla", "prefill_attention_backend": "trtllm_mla"}
+    if args.speculative_algorithm != "DSPARK":
+        return both if free else {}
+    out: Values = dict(both) if free else {}
+    backend = "trtllm_mla" if free else attention_backends(args)[1]
+    if backend in _VERIFYING:
+        out["speculative_attention_mode"] = "decode"
+    return out
+
+
+def _mxfp4_packed(config: Any) -> bool:
+    if not isinstance(config, Mapping):
+        return False
+    groups = config.get("config_groups") or {}
+    return any("mxfp4" in str(g.get("format", "")) for g in groups.values() if isinstance(g, Mapping))
+
+
+def moe(r: Resolution) -> Values:
+    """The MoE runner for packed MXFP4 experts."""
+    if r.args.moe_runner_backend != "auto" or platform_of(r.hardware).sm not in (100, 103, 107):
+        return {}
+    inner = r.model.hf.get("text_config") or r.model.hf
+    return {"moe_runner_backend": "flashinfer_mxfp4"} if _mxfp4_packed(inner.get("quantization_config")) else {}
+
+
+_ARCHITECTURES = ("KimiK3ForConditionalGeneration",)
+OVERRIDES = (
+    Override(family="Kimi K3", look=attention, architectures=_ARCHITECTURES),
+    Override(family="Kimi K3", look=moe, architectures=_ARCHITECTURES),
+)
