@@ -38,6 +38,9 @@ def find(model_id: str) -> ModelFacts | None:
     if entry is None:
         return None
     facts = facts_of(entry["config"], model_id=entry["id"], source="catalogue")
+    completed = entry.get("completed")
+    if completed:
+        return with_notes(facts, NOTE, f"Made from an incomplete copy of the config; added: {', '.join(completed)}.")
     return with_notes(facts, NOTE)
 
 

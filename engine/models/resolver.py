@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine.errors import (
     ConfigUnreadable,
@@ -20,13 +21,14 @@ from engine.errors import (
 from engine.launch import ModelRef
 from engine.models import catalogue
 from engine.models.facts import ModelFacts
-from engine.models.hub import fetch_config
-from engine.models.hub_cache import HubCache, Kept, from_hub_library
 from engine.models.identifiers import check_id, check_revision
 from engine.models.local import read_below
 from engine.models.parsing import read_config
 from engine.models.reading import facts_of
 from engine.models.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from engine.models.hub_cache import Kept
 
 _KEPT = 512
 _REMEMBERED = (ModelNotFound, ModelAccessDenied, HubUnavailable, HubRateLimited)
@@ -53,7 +55,6 @@ class ModelResolver:
 
     def __init__(self, settings: ModelSettings | None = None) -> None:
         self.settings = settings or ModelSettings()
-        self._cache = HubCache(self.settings)
         self._lock = threading.Lock()
         self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
 
@@ -120,8 +121,11 @@ class ModelResolver:
 
     def _look_up(self, model_id: str, revision: str | None) -> tuple[ModelFacts, float]:
         """The facts, and for how many seconds they hold."""
-        settings = self.settings
-        kept = self._cache.get(model_id, revision)
+        from engine.models.hub import fetch_config  # with hub_cache 20 ms to import, for ids outside the catalogue
+        from engine.models.hub_cache import HubCache, Kept
+
+        settings, cache = self.settings, HubCache(self.settings)
+        kept = cache.get(model_id, revision)
         if kept is not None and (kept.commit is not None and kept.commit == revision):
             return self._read(model_id, kept), float("inf")
         if settings.offline:
@@ -137,7 +141,7 @@ class ModelResolver:
         except ModelNotFound as error:
             raise _with_near(error, model_id) from None
         facts = self._read(model_id, Kept(data=file.data, commit=file.commit, age_s=0.0))
-        self._cache.put(model_id, revision, file.data, file.commit)
+        cache.put(model_id, revision, file.data, file.commit)
         pinned = file.commit is not None and file.commit == revision
         return facts, float("inf") if pinned else settings.refresh_s
 
@@ -158,6 +162,8 @@ class ModelResolver:
         self, model_id: str, revision: str | None, kept: Kept | None, error: ModelError, *, library: bool = True
     ) -> ModelFacts:
         """Facts from what was kept, or from the catalogue; else the error that kept the hub from answering."""
+        from engine.models.hub_cache import from_hub_library  # as in _look_up
+
         if kept is None and library:
             kept = from_hub_library(model_id, revision, self.settings)
         if kept is not None:
