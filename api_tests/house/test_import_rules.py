@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -73,6 +74,17 @@ def test_a_broken_rule_is_found(checkout: Path, plant: Plant) -> None:
 
 def test_every_rule_is_tried() -> None:
     assert {contract["id"] for contract in contracts()} == {plant.contract for plant in PLANTS}
+
+
+def test_every_package_of_the_domain_has_its_layer() -> None:
+    (layers,) = (contract["layers"] for contract in contracts() if contract["id"] == "one-way")
+    placed = {name for layer in layers for name in re.split(r" [|:] ", layer)}
+    there = {
+        f"engine.{path.stem}"
+        for path in (ROOT / "engine").iterdir()
+        if (path.suffix == ".py" and path.stem != "__init__") or (path / "__init__.py").is_file()
+    }
+    assert placed - {"service"} == there - {"engine.capture"}
 
 
 def test_every_capture_module_is_on_one_side_of_the_process_border() -> None:
