@@ -140,6 +140,12 @@ class EngineModel:
             raise AttributeError(name) from None
 
     @property
+    def declared_architectures(self) -> tuple[str, ...]:
+        """What config.json itself names, without deriving anything."""
+        facts: ModelFacts = self._source[0]
+        return facts.architectures
+
+    @property
     def use_mla(self) -> bool:
         """Whether the engine runs its MLA attention backends."""
         return bool(self.attention_arch == "MLA")

@@ -62,6 +62,18 @@ from engine.sglang.steps.parallel import (
     pipeline_overlap,
     shared_experts,
 )
+from engine.sglang.steps.serving import (
+    attention_aliases,
+    aux_hidden_states,
+    early,
+    expert_pack,
+    grpc,
+    http,
+    late,
+    load_balance,
+    muse_spark,
+    watermark,
+)
 from engine.sglang.steps.speculative import algorithm
 
 _ATTENTION = "arg_groups/attention_hook.py"
@@ -75,30 +87,42 @@ _PARALLEL = "arg_groups/parallel_hook.py"
 _MOE = "arg_groups/moe_hook.py"
 _DISAGGREGATION = "arg_groups/pd_disaggregation_hook.py"
 _HICACHE = "arg_groups/hicache_hook.py"
+_SERVING = "arg_groups/serving_hook.py"
 _VALIDATION = "arg_groups/validation_hook.py"
 
 ORDER: tuple[Step, ...] = (
     Step(name="dp-attention", run=dp_attention.run, source=f"{_PARALLEL}: handle_deprecated_dp_attention"),
     Step(name="mega-moe", run=mega_moe.run, source="arg_groups/mega_moe_hook.py: handle_mega_moe"),
-    # handle_return_hidden_states_mode
-    # handle_media_url_security, handle_watermark_config
+    Step(
+        name="hidden-states-mode", run=early.hidden_states_mode, source=f"{_SERVING}: handle_return_hidden_states_mode"
+    ),
+    Step(name="media-domains", run=early.media_domains, source=f"{_SERVING}: handle_media_url_security"),
+    Step(name="watermark", run=watermark.run, source=f"{_SERVING}: handle_watermark_config"),
     Step(name="hicache-ratio", run=hierarchical.ratio, source=f"{_HICACHE}: handle_hicache_ratio_default"),
     Step(name="offload", run=offload.run, source=f"{_MEMORY}: handle_offload_compatibility"),
-    # validate_prefill_decode_interval, validate_response_store, validate_sampling_mask_max_tokens
-    # handle_aux_hidden_state_capture
-    # validate_prefill_cp_platform
-    # handle_hardware_runtime_validation
+    Step(name="decode-interval", run=early.decode_interval, source=f"{_VALIDATION}: validate_prefill_decode_interval"),
+    Step(name="response-store", run=early.response_store, source=f"{_VALIDATION}: validate_response_store"),
+    Step(name="sampling-mask", run=early.sampling_mask, source=f"{_VALIDATION}: validate_sampling_mask_max_tokens"),
+    Step(name="aux-hidden-states", run=aux_hidden_states.run, source=f"{_VALIDATION}: handle_aux_hidden_state_capture"),
+    Step(
+        name="hardware-runtime",
+        run=early.hardware_runtime,
+        source="arg_groups/platform_hook.py: handle_hardware_runtime_validation",
+    ),
     # handle_model_source_paths
-    # apply_muse_spark_env_defaults
-    # handle_multimodal, handle_ssl_validation, handle_asr_validation
+    Step(name="muse-spark", run=muse_spark.run, source="arg_groups/muse_spark_hook.py: apply_muse_spark_env_defaults"),
+    Step(name="multimodal", run=early.multimodal, source=f"{_SERVING}: handle_multimodal"),
+    Step(name="http", run=http.run, source=f"{_SERVING}: handle_ssl_validation"),
+    Step(name="transcription", run=early.transcription, source=f"{_SERVING}: handle_asr_validation"),
     Step(name="deprecated", run=deprecated.run, source="arg_groups/serving_hook.py: handle_deprecated_args"),
-    # handle_prefill_delayer_env_compat
+    Step(name="attention-aliases", run=attention_aliases.run, source=f"{_SERVING}: handle_deprecated_args"),
+    Step(name="grpc", run=grpc.run, source=f"{_SERVING}: handle_deprecated_args"),
     Step(
         name="missing-defaults",
         run=missing_defaults.run,
         source="arg_groups/serving_hook.py: handle_missing_default_values",
     ),
-    # handle_expert_pack
+    Step(name="expert-pack", run=expert_pack.run, source="arg_groups/expert_pack_hook.py: handle_expert_pack"),
     Step(name="pd-roles", run=pd_roles.run, source=f"{_DISAGGREGATION}: handle_pd_disaggregation"),
     Step(name="prefill-only", run=prefill_only.arguments, source=f"{_KV}: validate_prefill_only_disable_kv_cache_args"),
     Step(name="decode-context", run=decode_context.run, source=f"{_PARALLEL}: handle_decode_context_parallelism"),
@@ -150,7 +174,7 @@ ORDER: tuple[Step, ...] = (
     Step(name="prefill-only-backend", run=prefill_only.backend, source=f"{_KV}: handle_prefill_only_disable_kv_cache"),
     Step(name="hicache", run=hierarchical.run, source=f"{_HICACHE}: handle_hicache"),
     Step(name="data-parallel", run=data_parallel.run, source=f"{_PARALLEL}: handle_data_parallelism"),
-    # handle_load_balance_method
+    Step(name="load-balance", run=load_balance.run, source=f"{_SERVING}: handle_load_balance_method"),
     Step(name="context-parallel", run=context_parallel.run, source=f"{_PARALLEL}: handle_context_parallelism"),
     Step(name="graph-prefill-cp", run=prefill_cp.run, source=f"{_GRAPH}: apply_prefill_cp_cuda_graph_default"),
     Step(name="kv-sharding", run=kv_sharding.run, source="arg_groups/kv_shard_hook.py: handle_kv_cache_sharding"),
@@ -178,16 +202,19 @@ ORDER: tuple[Step, ...] = (
     ),
     Step(name="load-format", run=load_format.run, source="arg_groups/model_path_hook.py: handle_load_format"),
     Step(name="encoder", run=encoder.run, source=f"{_DISAGGREGATION}: handle_encoder_disaggregation"),
-    # handle_tokenizer_batching
-    # handle_environment_variables
+    Step(name="tokenizer-batching", run=late.tokenizer_batching, source=f"{_SERVING}: handle_tokenizer_batching"),
+    Step(name="environment", run=late.environment, source=f"{_SERVING}: handle_environment_variables"),
     Step(name="kv-cache", run=kv_cache.run, source=f"{_KV}: handle_cache_compatibility"),
     Step(name="page-major", run=unified.page_major, source=f"{_KV}: handle_page_major_kv_layout"),
     Step(name="unified-memory", run=unified.run, source=f"{_KV}: handle_unified_memory_pool"),
     Step(name="dllm", run=dllm.run, source="arg_groups/dllm_hook.py: handle_dllm_inference"),
-    # handle_crash_dump_env, handle_debug_utils
-    # handle_other_validations
+    Step(name="other-validations", run=late.other, source=f"{_SERVING}: handle_other_validations"),
     Step(name="capability", run=capability.run, source=f"{_MODEL}: handle_model_capability_adjustments"),
-    # handle_nvidia_megakernel, handle_amd_monokernel
+    Step(
+        name="kernel-plugins",
+        run=late.kernel_plugins,
+        source="kernel_plugins/nvidia/binding.py: handle_nvidia_megakernel",
+    ),
     Step(name="graph-max-context", run=max_context.run, source=f"{_GRAPH}: finalize_cuda_graph_prefill_max_context"),
     Step(name="kv-sharding-again", run=kv_sharding.run, source="arg_groups/kv_shard_hook.py: handle_kv_cache_sharding"),
     Step(name="deepep-v2-draft", run=deepep_v2.draft, source=f"{_MOE}: validate_deepep_v2_speculative_draft"),
