@@ -12,6 +12,7 @@ from functools import cache
 
 from engine.sglang.resolution import Step, Version
 from engine.sglang.steps import (
+    cpu_device,
     deprecated,
     dllm,
     load_format,
@@ -142,7 +143,7 @@ ORDER: tuple[Step, ...] = (
     Step(name="graph-deepep", run=deepep.run, source=f"{_GRAPH}: apply_deepep_adjustments"),
     Step(name="graph-roles", run=roles.run, source=f"{_GRAPH}: apply_cuda_graph_disaggregation_roles"),
     Step(name="graph-validation", run=validation.run, source=f"{_GRAPH}: validate_cuda_graph_config"),
-    # handle_hpu_backends, handle_cpu_backends, handle_npu_backends, handle_mps_backends, handle_xpu_backends
+    Step(name="cpu-device", run=cpu_device.run, source="arg_groups/platform_hook.py: handle_cpu_backends"),
     # handle_symm_mem_device_support
     # handle_platform_defaults
     Step(name="capture-sizes", run=capacity.run, source=f"{_MEMORY}: handle_gpu_memory_settings"),
