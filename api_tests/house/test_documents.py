@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import runpy
 import shlex
 import subprocess
 from pathlib import Path
@@ -18,6 +19,7 @@ DOCUMENTS = sorted(path for path in own_files() if path.suffix == ".md")
 CODE_FOLDERS = ("engine/", "service/", "api_tests/", "scripts/", "docs/", "deploy/")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 VARIABLE = re.compile(r"GRAPHGATE_[A-Z_]*[A-Z]")
+COMMANDS_IN = runpy.run_path(str(ROOT / "scripts" / "make_readme_output.py"))["commands_in"]
 FOR_TESTS = {"GRAPHGATE_MATERIAL", "GRAPHGATE_NO_SKIP"}
 
 
@@ -32,7 +34,7 @@ def commands_of(document: Path) -> list[str]:
         if language in {"bash", "sh"}:
             found.append(body)
         elif language == "console":
-            found += re.findall(r"^\$ ((?:.*\\\n)*.*)$", body, re.M)
+            found += COMMANDS_IN(body)
     return found
 
 
@@ -61,7 +63,7 @@ def test_every_body_that_is_posted_is_json(document: Path) -> None:
     for command in commands_of(document):
         words = shlex.split(command, comments=True)
         for option, value in itertools.pairwise(words):
-            if option in {"-d", "--data", "--json"}:
+            if option in {"-d", "--data", "--json"} and value.startswith(("{", "[")):
                 json.loads(value)
 
 
