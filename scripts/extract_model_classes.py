@@ -25,13 +25,13 @@ from typing import Any
 with contextlib.suppress(ImportError):  # lets the release be imported on a machine without a GPU, where provided
     import fake_gpu  # type: ignore[import-not-found] # noqa: F401
 
-ATTRIBUTES = """
+_ATTRIBUTES = """
 add_full_attention_sink_bias add_swa_attention_sink_bias attention_chunk_size attention_other_setting
 attention_projection_layout attn_config block_configs block_size candidate_block_size compress_ratios
 compression_config
 decoder_layers dtype dual_chunk_attention_config encoder_layers engram_layer_ids first_k_dense_replace
 full_attention_interval has_lightning_layers has_minicpm_sparse_attention hc_mult head_dim hidden_size
-hybrid_layer_pattern hybrid_override_pattern index_head_dim index_kpool index_kpool_compress index_n_heads
+hybrid_layer_pattern index_head_dim index_kpool index_kpool_compress index_n_heads
 index_skip_topk_offset index_topk index_topk_freq index_topk_pattern indexer_budget indexer_compress_ratio
 indexer_head_dim indexer_kv_heads indexer_n_heads indexer_types intermediate_size is_causal is_hybrid_swa
 kv_lora_rank language_model_only layer_types layers_block_type learnable_sink linear_attn_config linear_head_dim
@@ -46,7 +46,8 @@ rope_scaling seq_length sliding_window sliding_window_pattern sliding_window_siz
 swa_head_dim swa_kv_lora_rank swa_num_key_value_heads swa_qk_rope_head_dim swa_v_head_dim topk_group topk_method
 use_bidirectional_attention use_dsa use_kda use_mla use_mla_nope use_ngram_embedding use_sliding_window v_head_dim
 vision_n_layers vision_vocab_size vocab_size window_size zero_expert_num
-""".split()
+"""
+ATTRIBUTES = tuple(_ATTRIBUTES.split())
 SUB_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 OTHER_SUB_CONFIGS = ("vision_config", "audio_config", "sound_config")
 FOLLOWS = ("num_key_value_heads", "head_dim", "v_head_dim", "lightning_nh")
@@ -104,7 +105,6 @@ def ignores(cls: Any, known: dict[str, Any]) -> list[str]:
 def model_classes() -> dict[str, Any]:
     """model_type -> what its configuration class says."""
     common = importlib.import_module("sglang.srt.utils.hf_transformers.common")
-    from transformers import PretrainedConfig
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     registry = dict(common._CONFIG_REGISTRY)
@@ -113,7 +113,8 @@ def model_classes() -> dict[str, Any]:
     for name in names:
         try:
             cls = registry.get(name) or CONFIG_MAPPING[name]
-        except Exception:  # a class that needs a library that is not here
+        except Exception as error:  # a class that needs a library that is not here
+            print(f"left out: {name}: {error}", file=sys.stderr)
             continue
         row: dict[str, Any] = {"class": cls.__name__, "bases": hybrid_classes(cls)}
         if name in registry:
@@ -126,37 +127,7 @@ def model_classes() -> dict[str, Any]:
             out[name] = row
             continue
         row["defaults"] = read(default)
-        row["sub"] = {}
-        for key in (*SUB_CONFIGS, *OTHER_SUB_CONFIGS):
-            sub = getattr(default, key, None)
-            if isinstance(sub, PretrainedConfig):
-                row["sub"][key] = {"model_type": sub.model_type, "class": type(sub).__name__}
-                if key not in SUB_CONFIGS:
-                    known = read(sub)
-                    row["sub"][key]["defaults"] = {
-                        k: known[k] for k in ("num_hidden_layers", "hidden_size") if k in known
-                    }
-                    row["sub"][key]["map"] = attribute_map_of(type(sub))
-                if key in SUB_CONFIGS:
-                    row["sub"][key]["defaults"] = read(sub)
-                    row["sub"][key]["bases"] = hybrid_classes(type(sub))
-                    row["sub"][key]["follows"] = follows(type(sub))
-                    row["sub"][key]["map"] = attribute_map_of(type(sub))
-                    for inner in SUB_CONFIGS:
-                        if isinstance(getattr(sub, inner, None), PretrainedConfig):
-                            inside = getattr(sub, inner)
-                            row["sub"][key]["inner"] = {
-                                "key": inner,
-                                "model_type": inside.model_type,
-                                "defaults": read(inside),
-                                "follows": follows(type(inside)),
-                            }
-            elif hasattr(default, key):
-                row["sub"][key] = None
-        declared = getattr(cls, "sub_configs", None) or {}
-        row["declared"] = {
-            k: getattr(v, "model_type", "") for k, v in declared.items() if k in (*SUB_CONFIGS, *OTHER_SUB_CONFIGS)
-        }
+        row |= sub_configs(cls, default)
         with contextlib.suppress(Exception):
             text = default.get_text_config()
             row["get_text_config"] = next(
@@ -164,7 +135,76 @@ def model_classes() -> dict[str, Any]:
             )
         row["follows"] = follows(cls)
         row["ignores"] = ignores(cls, row["defaults"])
-        out[name] = {k: v for k, v in row.items() if v not in ({}, [], None)}
+        row |= peculiarities(cls, row["defaults"])
+        out[name] = {k: v for k, v in row.items() if v is False or v not in ({}, [], None)}
+    return out
+
+
+def sub_configs(cls: Any, default: Any) -> dict[str, Any]:
+    """The class's text and tower configurations: of which class, with which defaults, present without the file or not.
+
+    ``dynamic`` lists those whose class the file's own ``model_type`` decides.
+    """
+    from transformers import PretrainedConfig
+
+    declared = getattr(cls, "sub_configs", None) or {}
+    sub: dict[str, Any] = {}
+    dynamic = []
+    for key in (*SUB_CONFIGS, *OTHER_SUB_CONFIGS):
+        kind = declared.get(key)
+        if kind is not None and not getattr(kind, "model_type", ""):
+            dynamic.append(key)
+        config = getattr(default, key, None)
+        absent = not isinstance(config, PretrainedConfig)
+        if absent and isinstance(kind, type) and key not in dynamic:
+            with contextlib.suppress(Exception):
+                config = kind()
+        if isinstance(config, PretrainedConfig):
+            sub[key] = sub_config(config, text=key in SUB_CONFIGS) | ({"absent": True} if absent else {})
+        elif hasattr(default, key):
+            sub[key] = None
+    return {"sub": sub, "dynamic": dynamic}
+
+
+def sub_config(config: Any, *, text: bool) -> dict[str, Any]:
+    """One sub-configuration's class and defaults; of a tower only its size."""
+    from transformers import PretrainedConfig
+
+    known = read(config)
+    row: dict[str, Any] = {"model_type": config.model_type, "class": type(config).__name__}
+    row["map"] = attribute_map_of(type(config))
+    if not text:
+        row["defaults"] = {k: known[k] for k in ("num_hidden_layers", "hidden_size") if k in known}
+        return row
+    row |= {"defaults": known, "bases": hybrid_classes(type(config)), "follows": follows(type(config))}
+    row |= peculiarities(type(config), known)
+    for inner in SUB_CONFIGS:
+        inside = getattr(config, inner, None)
+        if isinstance(inside, PretrainedConfig):
+            row["inner"] = {"key": inner, **sub_config(inside, text=True)}
+    return row
+
+
+def peculiarities(cls: Any, known: dict[str, Any]) -> dict[str, Any]:
+    """What the class does to values that it is given.
+
+    ``flat_text``: text fields at the top of the file reach the text configuration; ``gated_window``: a sliding window
+    counts only with ``use_sliding_window``; ``architectures``: the class names its own.
+    """
+    out: dict[str, Any] = {}
+    probe = {"num_attention_heads": 52, "hidden_size": 5200, "num_hidden_layers": 4, "vocab_size": 4444}
+    with contextlib.suppress(Exception):
+        if cls(**probe).text_config.vocab_size == probe["vocab_size"]:
+            out["flat_text"] = True
+    with contextlib.suppress(Exception):
+        off = cls(sliding_window=77, use_sliding_window=False).sliding_window
+        on = cls(sliding_window=77, use_sliding_window=True).sliding_window
+        if (off, on) == (None, 77):
+            out["gated_window"] = bool(known.get("use_sliding_window", False))
+    with contextlib.suppress(Exception):
+        named = cls(architectures=["NoSuchForCausalLM"]).architectures
+        if named != ["NoSuchForCausalLM"] and named:
+            out["architectures"] = list(named)
     return out
 
 

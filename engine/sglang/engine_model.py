@@ -221,7 +221,7 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
     m["use_ngram_embedding"] = bool(hf.get("use_ngram_embedding", False))
     m["dtype"] = _dtype(text, args["dtype"])
     m["context_len"] = _context_length(hf, text, args["context_length"])
-    m |= model_shapes.derive(hf, text, architectures, lists)
+    m |= model_shapes.derive(text, architectures, lists)
     m["is_hybrid_swa"] = (
         model_shapes.is_hybrid_swa(text, architectures, lists) and not args["disable_hybrid_swa_memory"]
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.sglang.hf_computed import compute
+from engine.sglang.hf_computed import compute, prepare
 from engine.sglang.resolution import Refusal
 
 TEXT_KEYS = ("thinker_config", "llm_config", "language_config", "text_config")
@@ -77,8 +77,9 @@ def read_config(
     first = architectures[0] if architectures else None
     model_type = _model_type(config, first, classes, path)
     row = classes[model_type]
+    config = prepare(row.get("class", ""), config)
     hf = _object(config, row, classes)
-    hf.values["architectures"] = list(architectures) if architectures is not None else None
+    hf.values["architectures"] = list(hf.get("architectures") or ()) or None
     hf.values["model_type"] = model_type
     text = _text_config(hf, first)
     if not row.get("registry") and text is not hf:
@@ -92,6 +93,9 @@ def read_config(
             sub = hf.get(key)
             if isinstance(sub, HfConfig) and sub.get("v_head_dim") == 0:
                 sub.values["v_head_dim"] = 128
+    if model_type == "internvl_chat" and isinstance(hf.get("llm_config"), HfConfig):
+        for key, value in hf.llm_config.values.items():
+            hf.values.setdefault(key, value)
     if model_type == "multi_modality":
         hf.values["architectures"] = ["MultiModalityCausalLM"]
     if model_type == "longcat_flash":
@@ -135,9 +139,7 @@ def _object(config: Mapping[str, Any], row: Mapping[str, Any], classes: Mapping[
     """One configuration object: defaults of its class, the file over them, what follows from other attributes."""
     values: dict[str, Any] = dict(row.get("defaults", {}))
     ignored = row.get("ignores", ())
-    for key, value in config.items():
-        if key not in ignored:
-            values[key] = value
+    values |= {key: value for key, value in config.items() if key not in ignored}
     for name, real in row.get("map", {}).items():
         if real in config:
             values[name] = config[real]
@@ -150,52 +152,65 @@ def _object(config: Mapping[str, Any], row: Mapping[str, Any], classes: Mapping[
             if followed is not None:
                 values[name] = followed
     _dtype(values)
-    _rope(values)
-    subs: Mapping[str, Any] = row.get("sub", {})
-    for key in SUB_KEYS:
-        raw = config.get(key)
-        known = subs.get(key)
-        if isinstance(raw, Mapping):
-            declared = row.get("declared", {}).get(key)
-            if key not in TEXT_KEYS and known is None and declared is None:
-                values[key] = HfConfig({}, "dict")  # left a dictionary: present, but without attributes
-            else:
-                values[key] = _sub_object(raw, known, classes, declared)
-        elif known is not None and raw is None:
-            values[key] = _sub_object({}, known, classes, None)
-        elif key in subs:
-            values.setdefault(key, None)
+    usual = row.get("defaults", {}).get("rope_parameters")
+    _rope(values, by_layer=isinstance(usual, Mapping) and any(isinstance(v, Mapping) for v in usual.values()))
+    _peculiarities(values, config, row)
+    _sub_configs(values, config, row, classes)
     compute(row.get("class", ""), values)
     return HfConfig(values, row.get("class", "PreTrainedConfig"), tuple(row.get("bases", ())))
 
 
-def _sub_object(
-    raw: Mapping[str, Any],
-    known: Mapping[str, Any] | None,
+def _peculiarities(values: dict[str, Any], config: Mapping[str, Any], row: Mapping[str, Any]) -> None:
+    """What the class does to values that it is given."""
+    if "architectures" in row:
+        values["architectures"] = row["architectures"]
+    if "gated_window" in row and not config.get("use_sliding_window", row["gated_window"]):
+        values["sliding_window"] = None
+
+
+def _sub_configs(
+    values: dict[str, Any],
+    config: Mapping[str, Any],
+    row: Mapping[str, Any],
     classes: Mapping[str, Mapping[str, Any]],
-    declared: str | None,
-) -> HfConfig:
-    own = raw.get("model_type")
-    if known is None and declared is None:  # a plain dictionary, which the engine wraps without a class
-        values = dict(raw)
-        _dtype(values)
-        values.setdefault("dtype", None)
-        _rope(values)
-        return HfConfig(values)
-    if (
-        known is not None
-        and ("defaults" in known)
-        and (own is None or own == known["model_type"] or own not in classes)
-    ):
-        row: Mapping[str, Any] = known
-        inner = known.get("inner")
-        sub = _object(raw, {**known, "sub": {inner["key"]: inner}} if inner else row, classes)
-    else:
-        name = own if own in classes else (declared or (known or {}).get("model_type"))
-        sub = _object(raw, classes.get(name or "", {}), classes)
-    if sub.get("model_type") is None:
-        sub.values["model_type"] = own or (known or {}).get("model_type") or declared
+) -> None:
+    """Text and tower configurations, by the class that the outer one gives them."""
+    subs: Mapping[str, Any] = row.get("sub", {})
+    for key in SUB_KEYS:
+        raw, known = config.get(key), subs.get(key)
+        if isinstance(raw, Mapping):
+            own = str(raw.get("model_type") or "")
+            if key in row.get("dynamic", ()) and own in classes:
+                values[key] = _object(raw, classes[own], classes)
+            elif known is not None:
+                values[key] = _known_sub(raw, known, classes)
+            else:
+                values[key] = _plain_sub(raw) if key in TEXT_KEYS else HfConfig({}, "dict")
+            if values[key].get("model_type") is None:
+                values[key].values["model_type"] = own or (known or {}).get("model_type")
+        elif known is not None and raw is None and not known.get("absent"):
+            flat = row.get("flat_text") and key == "text_config"
+            mine = {k: v for k, v in config.items() if k not in ("architectures", "model_type")} if flat else {}
+            values[key] = _known_sub(mine, known, classes)
+        elif key in subs:
+            values.setdefault(key, None)
+
+
+def _known_sub(raw: Mapping[str, Any], known: Mapping[str, Any], classes: Mapping[str, Mapping[str, Any]]) -> HfConfig:
+    inner = known.get("inner")
+    row = {**known, "sub": {inner["key"]: inner}} if inner else known
+    sub = _object({k: v for k, v in raw.items() if k != "model_type"}, row, classes)
+    sub.values["model_type"] = raw.get("model_type") or known["model_type"]
     return sub
+
+
+def _plain_sub(raw: Mapping[str, Any]) -> HfConfig:
+    """A dictionary that the engine wraps without a class of its own."""
+    values = dict(raw)
+    _dtype(values)
+    values.setdefault("dtype", None)
+    _rope(values)
+    return HfConfig(values)
 
 
 def _followed(rule: str, values: Mapping[str, Any]) -> Any:
@@ -214,11 +229,16 @@ def _dtype(values: dict[str, Any]) -> None:
         values["dtype"] = values["torch_dtype"]
 
 
-def _rope(values: dict[str, Any]) -> None:
-    """transformers 5 keeps one dictionary under both names and says in it how long the model was trained for."""
+def _rope(values: dict[str, Any], *, by_layer: bool = False) -> None:
+    """transformers 5 keeps one dictionary under both names and says in it how long the model was trained for.
+
+    ``by_layer``: the class keeps one dictionary a layer type, so that nothing stands at the top.
+    """
     rope = values.get("rope_scaling") or values.get("rope_parameters")
     if not isinstance(rope, Mapping):
         return
+    if by_layer and not any(isinstance(v, Mapping) for v in rope.values()):
+        rope = {"full_attention": rope}
     if not any(isinstance(v, Mapping) for v in rope.values()):
         rope = dict(rope)
         rope.setdefault("rope_type", rope.get("type", "default"))

@@ -18,7 +18,7 @@ _PROBE_HEAD, _PROBE_VALUE, _PROBE_MLA = 80, 112, 37
 _PROBE_LAYERS = 10
 
 
-def derive(hf: HfConfig, text: HfConfig, architectures: tuple[str, ...], lists: ArchitectureLists) -> dict[str, Any]:
+def derive(text: HfConfig, architectures: tuple[str, ...], lists: ArchitectureLists) -> dict[str, Any]:
     """The model's shapes, by the names of the engine's ``ModelConfig``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Which quantization method the engine serves a checkpoint with, from its config.json and the ``--quantization`` option.
+"""Which quantization method the engine serves a checkpoint with, from its config.json and ``--quantization``.
 
 Facts: ``sglang/srt/configs/model_config.py`` (``_parse_quant_hf_config``, ``_verify_quantization``) and the
 ``override_quantization_method`` of ``sglang/srt/layers/quantization/*`` (0.5.23).

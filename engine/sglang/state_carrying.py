@@ -62,12 +62,12 @@ def state_carrying_of(
     """
     for name in hf.bases:
         if name in _MAMBA2:
-            return StateCarrying(config_class=name, family=_MAMBA2[name], inkling=name.startswith("Inkling"))
+            return StateCarrying(config_class=hf.class_name, family=_MAMBA2[name], inkling=name.startswith("Inkling"))
     if "GraniteMoeHybridConfig" in hf.bases and "mamba" in (hf.get("layer_types") or ()):
         return StateCarrying(config_class="GraniteMoeHybridConfig", family="mamba2")
     for name in own_text.bases:
         if name in _GDN:
-            return StateCarrying(config_class=name, family="gdn")
+            return StateCarrying(config_class=own_text.class_name, family="gdn")
     for config in (hf, text, hf.get("text_config")):
         if not isinstance(config, HfConfig):
             continue

@@ -28,8 +28,8 @@ def arguments(r: Resolution) -> None:
         (
             args.kv_cache_dtype in ("nvfp4", "fp4_mx_block16"),
             (
-                f"{_FLAG} does not currently support --kv-cache-dtype=nvfp4 or --kv-cache-dtype=fp4_mx_block16 because the "
-                "FP4 pool uses a separate allocation path."
+                f"{_FLAG} does not currently support --kv-cache-dtype=nvfp4 or --kv-cache-dtype=fp4_mx_block16 "
+                "because the FP4 pool uses a separate allocation path."
             ),
         ),
         (
@@ -42,22 +42,22 @@ def arguments(r: Resolution) -> None:
         (
             args.chunked_prefill_size != -1,
             (
-                f"{_FLAG} requires --chunked-prefill-size=-1 so the FA backend takes the fa_skip_kv_cache path; otherwise "
-                "the pool would be touched between prefill chunks."
+                f"{_FLAG} requires --chunked-prefill-size=-1 so the FA backend takes the fa_skip_kv_cache path; "
+                "otherwise the pool would be touched between prefill chunks."
             ),
         ),
         (
             not args.disable_radix_cache,
             (
-                f"{_FLAG} requires --disable-radix-cache because the radix cache indexes KV pool slots that no longer hold "
-                "real data."
+                f"{_FLAG} requires --disable-radix-cache because the radix cache indexes KV pool slots that no longer "
+                "hold real data."
             ),
         ),
         (
             args.attn_cp_size > 1,
             (
-                f"{_FLAG} is incompatible with --attn-cp-size > 1: the context-parallel attention path writes K/V to the "
-                "pool via set_kv_buffer, which the no-op pool intentionally rejects."
+                f"{_FLAG} is incompatible with --attn-cp-size > 1: the context-parallel attention path writes K/V to "
+                "the pool via set_kv_buffer, which the no-op pool intentionally rejects."
             ),
         ),
         (
@@ -70,8 +70,8 @@ def arguments(r: Resolution) -> None:
         (
             args.enable_hisparse,
             (
-                f"{_FLAG} is incompatible with --enable-hisparse: HiSparse uses a dedicated pool family that is not the "
-                "no-op MHA pool."
+                f"{_FLAG} is incompatible with --enable-hisparse: HiSparse uses a dedicated pool family that is not "
+                "the no-op MHA pool."
             ),
         ),
     ):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from engine.launch import PHASES
 from engine.sglang.derived import connector_type
-from engine.sglang.ladders import as_segments, prefill_sizes
+from engine.sglang.ladders import prefill_sizes
 from engine.sglang.platform import platform_of
 from engine.sglang.resolution import Resolution
 from engine.sglang.steps.kv import prefill_only
@@ -105,7 +105,7 @@ def _embedding_gemma(r: Resolution) -> None:
     largest = max(prefill.max_bs or 0, r.model.context_len, _FULL_BATCH_TOKENS)
     r.set_graph("prefill", "max_bs", largest, "a full batch of embeddings is captured", layer="engine-default")
     if ("prefill", "bs") not in r.locked:
-        ladder = as_segments(r.release.tables["ladders"]["prefill"])
+        ladder = r.release.ladders["prefill"]
         r.set_graph(
             "prefill", "bs", prefill_sizes(ladder, largest), "a full batch of embeddings", layer="engine-default"
         )

@@ -23,6 +23,10 @@ def run(r: Resolution) -> None:
             r.set("linear_attn_verify_backend", "nv_cutedsl", "the fused KDA verification", layer="engine-default")
         if args.speculative_algorithm == "DSPARK" and args.speculative_draft_attention_backend is None and sm100:
             r.set("speculative_draft_attention_backend", "trtllm_mha", "the draft is dense", layer="engine-default")
-    elif r.model.arch == "Glm5NextForConditionalGeneration":
-        if args.speculative_algorithm is not None and args.linear_attn_verify_backend is None and sm100:
-            r.set("linear_attn_verify_backend", "nv_cutedsl", "the fused KDA verification", layer="engine-default")
+    elif (
+        r.model.arch == "Glm5NextForConditionalGeneration"
+        and args.speculative_algorithm is not None
+        and args.linear_attn_verify_backend is None
+        and sm100
+    ):
+        r.set("linear_attn_verify_backend", "nv_cutedsl", "the fused KDA verification", layer="engine-default")
