@@ -1,0 +1,82 @@
+"""The application: wires the parts, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio.to_thread
+from anyio import CapacityLimiter
+from fastapi import FastAPI
+
+from engine.models.resolver import ModelResolver
+from engine.version import VERSION
+from service import handlers
+from service.context import RequestContext
+from service.jobs.embedded import EmbeddedWorker
+from service.jobs.worker import CaptureWorker
+from service.limits import BodyLimits
+from service.methods import AllowedMethods, Methods
+from service.openapi import with_problems
+from service.routes import captures, health, problem_pages, reference, validations
+from service.settings import Settings
+from service.store.captures import Captures
+from service.store.database import Database
+from service.store.migrate import migrate
+from service.store.validations import Validations
+from service.wiring import Services
+from service.workroom import Workroom
+
+ROUTERS = (validations.router, captures.router, reference.router, health.router, problem_pages.router)
+FURTHER = {"/problems": ("GET",), "/problems/{slug}": ("GET",), "/v1/openapi.json": ("GET",)}
+"""Addresses that the OpenAPI document does not list."""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The ASGI application. Its database is opened, and its worker started, when the server starts it."""
+    app = FastAPI(
+        title="graphgate",
+        version=VERSION,
+        summary="Preflight checks for the CUDA-graph configuration of LLM serving engines",
+        openapi_url="/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=partial(_lifespan, settings=settings),
+    )
+    app.openapi = with_problems(app.openapi)  # type: ignore[method-assign] # the framework's documented way to change it
+    for router in ROUTERS:
+        app.include_router(router)
+    allowed = AllowedMethods(app.openapi, FURTHER)
+    handlers.install(app, allowed)
+    app.add_middleware(BodyLimits, settings=settings)
+    app.add_middleware(Methods, allowed=allowed)
+    app.add_middleware(RequestContext)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+    database = Database(settings.database_file, wait_s=settings.database_wait_s, connections=settings.threads + 8)
+    await anyio.to_thread.run_sync(migrate, database)
+    worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.embedded_worker else None
+    app.state.services = Services(
+        settings=settings,
+        database=database,
+        validations=Validations(database),
+        captures=Captures(database),
+        resolver=ModelResolver(settings.models()),
+        examining=Workroom(settings.threads, settings.waiting),
+        asking=Workroom(8, settings.waiting),
+        probing=CapacityLimiter(4),
+        worker=worker,
+    )
+    if worker is not None:
+        worker.start()
+    try:
+        yield
+    finally:
+        if worker is not None:
+            await anyio.to_thread.run_sync(worker.stop)
+        database.close()

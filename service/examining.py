@@ -1,0 +1,63 @@
+"""A request's body becomes a kept answer: the one way from HTTP into the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.launch_forms import launch_from_request
+from engine.preflight import Checked, check
+from service import jsontext
+from service.problem_types import LAUNCH_REJECTED
+from service.problems import Problem
+from service.store.database import new_id, now
+from service.store.validations import ValidationRow
+from service.wiring import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An examined launch and its answer, kept under ``id``; ``body`` is the answer's JSON."""
+
+    id: str
+    checked: Checked
+    answer: Mapping[str, Any]
+    body: bytes
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the verdict is that."""
+        return self.checked.verdict.verdict == "rejected"
+
+    def problem(self, status: int, advice: str) -> Problem:
+        """The problem that a rejected launch is where only an acceptable one will do."""
+        detail = f"{self.checked.verdict.summary} {advice}".strip()
+        return Problem(LAUNCH_REJECTED, detail, status=status, extra={"validation": self.answer})
+
+
+def examine(wired: Services, request: Mapping[str, Any]) -> Answered:
+    """Check the launch that the request describes, and keep the answer.
+
+    Raises:
+        QuestionError: the launch cannot be understood, or its model cannot be resolved.
+    """
+    launch = launch_from_request(request)
+    checked = check(launch, wired.resolver)
+    verdict = checked.verdict
+    answer = {"id": new_id("val"), "created_at": now(), "request": request, **verdict.to_dict()}
+    body = jsontext.dumps(answer)
+    wired.validations.add(
+        ValidationRow(
+            id=answer["id"],
+            created_at=answer["created_at"],
+            verdict=verdict.verdict,
+            summary=verdict.summary,
+            model=launch.model.label,
+            release=str(verdict.engine["version"]),
+            gpu=str(verdict.hardware["name"]),
+            rules=tuple(dict.fromkeys(finding.rule for finding in verdict.findings)),
+            body=body.decode(),
+        )
+    )
+    return Answered(answer["id"], checked, answer, body)

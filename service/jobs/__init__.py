@@ -1,0 +1,1 @@
+"""Captures, run from the queue in the database by the local supervisor."""

@@ -1,0 +1,1 @@
+"""Addresses: thin, each hands over to what does the work."""

@@ -1,0 +1,73 @@
+"""The process that serves: uvicorn, told to end open streams before it waits for connections to close."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from engine.errors import GraphgateError, QuestionError
+from service import logs
+from service.app import create_app
+from service.settings import Settings, load_settings
+from service.wiring import Services
+
+_STREAMS_END_S = 10
+
+
+class _Server(uvicorn.Server):
+    """Sets the services' ``stopping`` on the first signal, so that event streams end by themselves."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        app = self.config.app
+        wired = getattr(getattr(app, "state", None), "services", None)
+        loop = getattr(self, "loop", None)
+        if isinstance(wired, Services) and isinstance(loop, asyncio.AbstractEventLoop):
+            loop.call_soon_threadsafe(wired.stopping.set)
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
+        await super().serve(sockets)
+
+
+def serve(host: str = "127.0.0.1", port: int = 8000, settings: Settings | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code, 0 after an orderly end.
+
+    Raises:
+        SettingsError: an environment variable that cannot be understood.
+        QuestionError: one of those for model look-ups.
+    """
+    settings = settings or load_settings()
+    settings.models()
+    logs.set_up(settings.log_level)
+    config = uvicorn.Config(
+        create_app(settings),
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_STREAMS_END_S,
+        lifespan="on",
+    )
+    server = _Server(config)
+    server.run()
+    return 0 if server.started else 3
+
+
+def main() -> int:
+    """``python -m service.server HOST PORT``."""
+    host, port = sys.argv[1:3]
+    try:
+        return serve(host, int(port))
+    except (GraphgateError, QuestionError) as error:
+        print(f"graphgate serve: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

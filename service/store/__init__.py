@@ -1,0 +1,1 @@
+"""What is kept: SQL is written in this package alone."""

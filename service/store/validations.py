@@ -1,0 +1,68 @@
+"""Validations that were answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import RowMapping, insert, select
+
+from service.store.database import Database
+from service.store.tables import validations
+
+_BRIEF = [column for column in validations.columns if column.name != "body"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationRow:
+    """One answered validation; ``body`` is the whole answer, JSON."""
+
+    id: str
+    created_at: str
+    verdict: str
+    summary: str
+    model: str
+    release: str
+    gpu: str
+    rules: tuple[str, ...]
+    body: str
+
+
+class Validations:
+    """The repository of validations."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, row: ValidationRow) -> None:
+        """Keep an answer."""
+        with self._database.write() as connection:
+            connection.execute(insert(validations), _values(row))
+
+    def body(self, identity: str) -> str | None:
+        """The answer with that id."""
+        with self._database.read() as connection:
+            found = connection.execute(select(validations.c.body).where(validations.c.id == identity)).scalar()
+        return None if found is None else str(found)
+
+    def page(self, *, limit: int, before: str | None, verdict: str | None) -> list[dict[str, Any]]:
+        """Up to ``limit`` answers in short, newest first, older than the id ``before``."""
+        query = select(*_BRIEF).order_by(validations.c.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(validations.c.id < before)
+        if verdict is not None:
+            query = query.where(validations.c.verdict == verdict)
+        with self._database.read() as connection:
+            return [_brief(row) for row in connection.execute(query).mappings()]
+
+
+def _values(row: ValidationRow) -> dict[str, Any]:
+    return {
+        **{name: getattr(row, name) for name in row.__slots__},
+        "rules": ",".join(row.rules),
+    }
+
+
+def _brief(row: RowMapping) -> dict[str, Any]:
+    rules = row["rules"]
+    return {**dict(row), "rules": rules.split(",") if rules else []}

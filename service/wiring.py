@@ -1,0 +1,47 @@
+"""What the routes need, made once and found through the application's state."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from anyio import CapacityLimiter
+from fastapi import Depends, Request
+
+from engine.models.resolver import ModelResolver
+from service.jobs.embedded import EmbeddedWorker
+from service.settings import Settings
+from service.store.captures import Captures
+from service.store.database import Database
+from service.store.validations import Validations
+from service.workroom import Workroom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything that outlives a request. ``examining`` is for launches, ``asking`` for short looks at the database,
+    ``probing`` for /readyz, which gives up on a look that hangs.
+    """
+
+    settings: Settings
+    database: Database
+    validations: Validations
+    captures: Captures
+    resolver: ModelResolver
+    examining: Workroom
+    asking: Workroom
+    probing: CapacityLimiter
+    worker: EmbeddedWorker | None
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def services(request: Request) -> Services:
+    """The services of the application that the request came to."""
+    found = request.app.state.services
+    if not isinstance(found, Services):
+        raise TypeError("the application has not been started")
+    return found
+
+
+Wired = Annotated[Services, Depends(services)]
