@@ -12,6 +12,7 @@ import argparse
 import difflib
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -30,7 +31,29 @@ START_S = 30
 BLOCK_S = 180
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
-COMMAND = re.compile(r"^\$ (?:.*\\\n)*.*$", re.M)
+
+
+def commands_in(block: str) -> list[str]:
+    """The commands of a console block. One goes on while a quote is open or its line ends in ``|`` or a backslash."""
+    found: list[str] = []
+    whole = True
+    for line in block.splitlines():
+        if whole and not line.startswith("$ "):
+            continue
+        if whole:
+            found.append(line.removeprefix("$ "))
+        else:
+            found[-1] += f"\n{line}"
+        whole = not found[-1].endswith(("|", "\\")) and _quotes_closed(found[-1])
+    return found
+
+
+def _quotes_closed(command: str) -> bool:
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return True
 
 
 @contextmanager
@@ -68,8 +91,8 @@ def _wait_until_it_answers(address: str, process: subprocess.Popen[bytes], log: 
 
 def with_outputs(block: str, address: str, environment: dict[str, str]) -> str:
     """A console block's text with what its commands print now."""
-    commands = [match.group() for match in COMMAND.finditer(block)]
-    script = "".join(f"{command[2:]}\nprintf '\\0'\n" for command in commands).replace(SHOWN, address)
+    commands = commands_in(block)
+    script = "".join(f"{command}\nprintf '\\0'\n" for command in commands).replace(SHOWN, address)
     done = subprocess.run(  # noqa: S603 - the README's own commands
         [shutil.which("bash") or "/bin/bash", "-c", script],
         cwd=ROOT,
@@ -82,7 +105,7 @@ def with_outputs(block: str, address: str, environment: dict[str, str]) -> str:
     )
     outputs = done.stdout.decode().replace(address, SHOWN).split("\0")
     return "".join(
-        f"{command}\n{output.rstrip()}\n" if output.strip() else f"{command}\n"
+        f"$ {command}\n{output.rstrip()}\n" if output.strip() else f"$ {command}\n"
         for command, output in zip(commands, outputs, strict=False)
     )
 
