@@ -19,6 +19,7 @@ serve: ## the API with a capture worker on http://127.0.0.1:8000 (ARGS="--port 9
 	@exec $(BIN)/graphgate serve $(ARGS)
 
 test: install ## every check, then every test (ARGS="-k words" chooses tests)
+	@scripts/install_system.sh
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory pytest
 
