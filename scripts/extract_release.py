@@ -1,6 +1,7 @@
 """Read one SGLang release's command line and tables, and write them as data.
 
-Run it with a Python environment in which that release of SGLang can be imported (see docs/releases.md)::
+Run it with a Python environment in which that release of SGLang can be imported. On a machine without a GPU a module
+``fake_gpu`` on the path, imported first, may make torch answer as if there were one. ::
 
     python scripts/extract_release.py 0.5.23 engine/sglang/releases
 

@@ -107,8 +107,7 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
 
 
 def _resolution(release: Release, parsed: Parsed, launch: Launch, facts: ModelFacts, gpu: Gpu) -> Resolution:
-    args = dict(release.defaults)
-    args.update(parsed.values)
+    args = {**release.defaults, **parsed.values}
     args["model_path"] = launch.model.id or launch.model.path or facts.model_id or "model"
     resolution = Resolution(
         release=release,

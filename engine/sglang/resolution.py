@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from engine.launch import Phase
@@ -30,6 +29,10 @@ class Refusal(Exception):
         self.type = type_
         self.message = message
         self.stage: Stage = stage
+
+
+class Arguments:
+    """The engine's argument record: one attribute an argument."""
 
 
 class GraphState:
@@ -73,7 +76,8 @@ class GraphState:
 class Resolution:
     """Everything a step may read, and the two ways in which it may change something.
 
-    ``args`` holds every argument of the release by its own destination name, defaults filled in; ``given`` the names
+    ``args`` holds every argument of the release by its own destination name, defaults filled in (the mapping is taken
+    over); ``given`` the names
     of those the operator wrote; ``locked`` the (phase, key) pairs that the engine treats as explicitly set.
     """
 
@@ -107,8 +111,8 @@ class Resolution:
         self.hardware = hardware
         self.environment = environment
         self.platform_defaults = platform_defaults
-        self.args: Any = SimpleNamespace()
-        self.args.__dict__.update(args)
+        self.args: Any = Arguments()
+        self.args.__dict__ = args  # taken over, not copied: there are hundreds
         # A function where the model has to see the arguments as they stand when the first step looks at it.
         self.model: EngineModel = model(self) if callable(model) else model
         self.given = given

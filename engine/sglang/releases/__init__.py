@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.errors import UnknownRelease
 from engine.sglang.graph_config import GraphLanguage
+from engine.sglang.ladders import Segments, as_segments
 from engine.sglang.options import CommandLine
 
 Version = tuple[int, int, int]
@@ -30,7 +31,8 @@ class Release:
 
     ``text`` is the release whose data answer; ``asked`` the release that was asked for, and ``note`` says in a
     sentence where the two differ. ``options`` parses its command line; ``defaults`` is the value of every argument
-    where nothing is given; ``graph`` its graph language; ``tables`` the rest of its data.
+    where nothing is given; ``graph`` its graph language; ``ladders`` its capture
+    sizes (prefill, decode, speculative); ``tables`` the rest of its data.
     """
 
     version: Version
@@ -41,6 +43,7 @@ class Release:
     defaults: Mapping[str, Any]
     tables: Mapping[str, Any]
     graph: GraphLanguage
+    ladders: Mapping[str, Segments]
     _read: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def table(self, name: str) -> Any:
@@ -91,6 +94,7 @@ def _data(text: str) -> Release:
         defaults=command_line["defaults"],
         tables=tables,
         graph=language,
+        ladders={name: as_segments(rows) for name, rows in tables["ladders"].items()},
     )
 
 
@@ -140,5 +144,6 @@ def _other(release: Release, asked: str, note: str) -> Release:
         defaults=release.defaults,
         tables=release.tables,
         graph=release.graph,
+        ladders=release.ladders,
         _read=release._read,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.sglang.ladders import as_segments, prefill_sizes
+from engine.sglang.ladders import prefill_sizes
 from engine.sglang.resolution import Refusal, Resolution
 
 _DOCUMENTED_MAX_TOKENS = 2048
@@ -15,8 +15,7 @@ def run(r: Resolution) -> None:
         return
     try:
         if state.bs is None:
-            ladder = as_segments(r.release.tables["ladders"]["prefill"])
-            sizes = prefill_sizes(ladder, state.max_bs or _DOCUMENTED_MAX_TOKENS)
+            sizes = prefill_sizes(r.release.ladders["prefill"], state.max_bs or _DOCUMENTED_MAX_TOKENS)
         else:
             sizes = state.bs
         aligned = sorted({((size + 7) // 8) * 8 for size in sizes})

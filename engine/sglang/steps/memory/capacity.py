@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.sglang.derived import gpu_memory_mib, uses_mla
-from engine.sglang.ladders import as_segments, cpu_sizes, decode_sizes, prefill_sizes
+from engine.sglang.ladders import cpu_sizes, decode_sizes, prefill_sizes
 from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.steps.memory.qwen3_vl import expand_decode_to_running_limit
 
@@ -60,12 +60,11 @@ def _decode(r: Resolution) -> None:
             raise Refusal("ValueError", str(error)) from None
         r.set_graph("decode", "max_bs", largest, "the largest of the sizes given")
         return
-    ladders = r.release.tables["ladders"]
-    ladder = ladders["decode" if r.args.speculative_algorithm is None else "speculative"]
+    ladder = r.release.ladders["decode" if r.args.speculative_algorithm is None else "speculative"]
     padding = not r.args.disable_cuda_graph_padding
     if state.max_bs is None:  # cannot happen: set above
         return
-    sizes = decode_sizes(as_segments(ladder), state.max_bs, padding=padding)
+    sizes = decode_sizes(ladder, state.max_bs, padding=padding)
     r.set_graph("decode", "bs", sizes, "the engine's ladder up to max_bs", layer="engine-default")
 
 
@@ -89,8 +88,7 @@ def _prefill(r: Resolution) -> None:
     if state.max_bs is None:
         r.set_graph("prefill", "max_bs", _prefill_max(r), "the chunk size, within limits", layer="engine-default")
     if state.bs is None and state.max_bs is not None:
-        ladder = as_segments(r.release.tables["ladders"]["prefill"])
-        sizes = prefill_sizes(ladder, state.max_bs)
+        sizes = prefill_sizes(r.release.ladders["prefill"], state.max_bs)
         r.set_graph("prefill", "bs", sizes, "the engine's ladder up to max_bs", layer="engine-default")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.sglang import environ
 from engine.sglang.derived import attn_dp_enabled, num_dp_ranks
-from engine.sglang.ladders import as_segments, prefill_sizes
+from engine.sglang.ladders import prefill_sizes
 from engine.sglang.resolution import Resolution
 from engine.sglang.steps.refusals import invalid, require, unguarded
 
@@ -57,7 +57,7 @@ def _split(r: Resolution) -> None:
     why = "no larger than one rank's chunk"
     r.set_graph("prefill", "max_bs", chunk, why)
     if ("prefill", "bs") not in r.locked:
-        ladder = as_segments(r.release.tables["ladders"]["prefill"])
+        ladder = r.release.ladders["prefill"]
         r.set_graph("prefill", "bs", prefill_sizes(ladder, chunk), why)
 
 
