@@ -2,7 +2,7 @@
 
     python scripts/make_catalogue.py --keys CONFIGS   writes engine/models/config_keys.json
     python scripts/make_catalogue.py CONFIGS          writes engine/models/catalogue.json
-    python scripts/make_catalogue.py --check CONFIGS  writes nothing; fails where either would change
+    python scripts/make_catalogue.py --check CONFIGS  writes nothing; fails where a key is missing or an entry differs
 
 CONFIGS is a folder of published config.json files, each named after its model with "/" as "--"; files in folders below
 it count too; by default "models" below the folder that GRAPHGATE_MATERIAL names, and without either there is nothing to
@@ -24,6 +24,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ROOT / "engine" / "models"
+KEYS = MODELS / "config_keys.json"
+CATALOGUE = MODELS / "catalogue.json"
 LIST = ROOT / "scripts" / "catalogue.toml"
 READERS = ("models", "sglang", "guards", "capture")
 
@@ -50,17 +52,22 @@ def main() -> int:
             return 0
         parser.error("no folder of configs: name one, or set GRAPHGATE_MATERIAL")
     files = {path.stem: path for path in sorted(options.configs.rglob("*.json"), key=lambda p: -len(p.parts))}
-    made: dict[Path, str] = {}
-    if options.check or options.keys:
-        made[MODELS / "config_keys.json"] = keys_text(files)
-    if options.check or not options.keys:
-        made[MODELS / "catalogue.json"] = catalogue_text(files)
-    changed = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in changed:
-        print(f"{path.relative_to(ROOT)}: {'is not what the script makes' if options.check else 'written'}")
-        if not options.check:
-            path.write_text(made[path], encoding="utf-8")
-    return 1 if options.check and changed else 0
+    if options.check:
+        return _compare(files)
+    path, text = (KEYS, keys_text(files)) if options.keys else (CATALOGUE, catalogue_text(files))
+    path.write_text(text, encoding="utf-8")
+    return 0
+
+
+def _compare(files: Mapping[str, Path]) -> int:
+    """1 where a key that code reads is not kept, or the catalogue is not what the script makes."""
+    missing = set(json.loads(keys_text(files))["keys"]) - set(json.loads(KEYS.read_text(encoding="utf-8"))["keys"])
+    stale = catalogue_text(files) != CATALOGUE.read_text(encoding="utf-8")
+    if missing:
+        print(f"config_keys.json lacks {', '.join(sorted(missing))}: run with --keys, then without")
+    if stale:
+        print("catalogue.json is not what the script makes: run it")
+    return 1 if missing or stale else 0
 
 
 def keys_text(files: Mapping[str, Path]) -> str:

@@ -29,6 +29,8 @@ def facts_of(
     Raises:
         ConfigUnreadable: a field of the wrong form, or fields that contradict each other; ``field`` names it.
     """
+    if not isinstance(config, Mapping):
+        raise ConfigUnreadable("The config is not an object.", remedy="Give the config.json as a JSON object.")
     check_depth(config)
     whole = Fields(config)
     text = text_config_of(whole)

@@ -30,6 +30,8 @@ from engine.models.settings import ModelSettings
 if TYPE_CHECKING:
     from engine.models.hub_cache import Kept
 
+__all__ = ["ModelResolver", "ModelSettings"]
+
 _KEPT = 512
 _REMEMBERED = (ModelNotFound, ModelAccessDenied, HubUnavailable, HubRateLimited)
 _Key = tuple[str, str | None]
