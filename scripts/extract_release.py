@@ -218,7 +218,7 @@ def main() -> None:
     reader.add_argument("version")
     reader.add_argument("folder", type=Path)
     asked = reader.parse_args()
-    from sglang.srt.server_args import ServerArgs  # type: ignore[import-not-found]  # the release that is read
+    from sglang.srt.server_args import ServerArgs
 
     parser = argparse.ArgumentParser(prog="sglang serve")
     ServerArgs.add_cli_args(parser)
