@@ -1,0 +1,1 @@
+"""The commands: one file each, with its arguments and what it does."""

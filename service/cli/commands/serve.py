@@ -1,0 +1,52 @@
+"""The HTTP API under /v1 with a capture worker beside it; SQLite below GRAPHGATE_DATA (./var). Nothing else is needed.
+
+Settings are environment variables named GRAPHGATE_..., see docs/operations.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+
+from service.cli.problems import UsageError
+
+LARGEST_PORT = 65_535
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of this command."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
+    parser.add_argument("--port", type=_port, default=8000, help="port to listen on (default %(default)s)")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT."""
+    _check_address(asked.host, asked.port)
+    from service.server import serve  # the web framework, for this command alone
+    from service.settings import SettingsError
+
+    try:
+        return serve(asked.host, asked.port)
+    except SettingsError as error:
+        raise UsageError(str(error), remedy="Set the environment variable so, or unset it.") from None
+
+
+def _check_address(host: str, port: int) -> None:
+    """Say in words what would otherwise be a line in the server's log."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"{host[:80]} port {port} cannot be listened on: {reason}.",
+            remedy="Choose another --port or --host; --port 0 takes any free port.",
+        ) from None
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 6 and int(text) <= LARGEST_PORT:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a port from 0 to {LARGEST_PORT}")
