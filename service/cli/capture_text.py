@@ -20,7 +20,7 @@ _CLAIMS = {
 
 
 def report_text(verdict: Verdict, report: CaptureReport, *, verbose: bool) -> str:
-    """The report, without a line end at its end; ``verbose``: with the rules by which model and sizes were made small."""
+    """The report; ``verbose``: with the rules by which model and sizes were made small. No line end at its end."""
     return "\n".join(_lines(verdict, report, verbose=verbose))
 
 

@@ -18,10 +18,6 @@ from service.cli.problems import UsageError
 
 MOST_GPUS = 100_000
 
-MODEL_HELP = """\
-MODEL is a hub id (org/name), or a local folder or config.json. It is taken for a path if it begins with ./, ../ or /
-or ends in .json, and for an id otherwise."""
-
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """The arguments that name a model."""
@@ -30,10 +26,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config-json", metavar="JSON", help="the model's config.json itself; - reads standard input")
 
 
-def add_launch(parser: argparse.ArgumentParser) -> None:
-    """The arguments that describe a launch; the engine's own stand behind ``--``."""
+def add_launch(parser: argparse.ArgumentParser, *, release: bool = True) -> None:
+    """The arguments that describe a launch, ``--release`` among them or not; the engine's own stand behind ``--``."""
     add_model(parser)
-    parser.add_argument("--release", default=DEFAULT_RELEASE, help="SGLang release (default %(default)s)")
+    if release:
+        parser.add_argument("--release", default=DEFAULT_RELEASE, help="SGLang release (default %(default)s)")
     parser.add_argument("--gpu", default=DEFAULT_GPU, help="GPU name, see graphgate gpus (default %(default)s)")
     parser.add_argument(
         "--gpu-count",
@@ -84,7 +81,7 @@ def model_ref(asked: argparse.Namespace, named: str | None = None) -> ModelRef:
         return ModelRef(config=_config(asked.config_json))
     if given is None:
         raise UsageError(
-            "No model is named.", remedy="Write graphgate check org/name, ./folder, or --config-json JSON."
+            "No model is named.", remedy="Write org/name, ./folder or path/to/config.json first, or --config-json JSON."
         )
     if is_path(given):
         _no_revision(asked, "a local path")

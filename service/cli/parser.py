@@ -13,6 +13,7 @@ from service.cli.problems import UsageError
 
 COMMANDS = {
     "check": "the verdict on a launch, a manifest's launches, or a file of launches",
+    "compare": "what an upgrade of the engine changes for a launch",
     "capture": "capture a launch's graphs on this machine and report how far replay is from eager",
     "serve": "the HTTP API with a capture worker",
     "worker": "the capture worker as its own process",
