@@ -20,7 +20,7 @@ serve: ## the API with a capture worker on http://127.0.0.1:8000 (ARGS="--port 9
 
 test: install ## every check, then every test (ARGS="-k words" chooses tests)
 	@scripts/install_system.sh
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory --keep-going check
 	@$(MAKE) --no-print-directory pytest
 
 pytest: install ## the tests alone
@@ -38,7 +38,7 @@ check-types: install ## types, strictly
 	$(BIN)/mypy $(CODE)
 
 check-imports: install ## which package may import which
-	$(BIN)/lint-imports --no-timings
+	$(BIN)/lint-imports --no-logo
 
 check-lines: install ## no source file over 400 lines
 	$(BIN)/python scripts/check_lines.py
