@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,12 @@ def test_every_entry_can_be_served() -> None:
         assert facts.model_id == name
 
 
+def test_the_lines_are_the_file() -> None:
+    file = json.loads((ROOT / "engine" / "models" / "catalogue.json").read_text(encoding="utf-8"))
+    assert list(file["models"]) == list(catalogue.ids())
+    assert all(found(name).config == entry["config"] for name, entry in file["models"].items())
+
+
 def test_the_hub_s_ids_do_not_tell_cases_apart() -> None:
     assert found("qwen/qwen3-8b").model_id == "Qwen/Qwen3-8B"
     assert catalogue.find("qwen/qwen3-8") is None
@@ -92,6 +99,15 @@ def test_the_same_question_gives_the_same_object() -> None:
     resolver = ModelResolver()
     ref = ModelRef(id="Qwen/Qwen3-8B")
     assert resolver.resolve(ref) is resolver.resolve(ref)
+
+
+def test_an_equal_inline_config_gives_the_same_object() -> None:
+    resolver = ModelResolver()
+    first, again, other = (
+        resolver.resolve(ModelRef(config={"model_type": "llama", "num_hidden_layers": layers})) for layers in (2, 2, 3)
+    )
+    assert first is again
+    assert (first.num_layers, other.num_layers, first.source) == (2, 3, "inline")
 
 
 @pytest.mark.parametrize(

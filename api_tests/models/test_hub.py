@@ -253,6 +253,29 @@ def test_failures_are_remembered_for_a_while(hub: HubServer) -> None:
     assert resolver.resolve(ModelRef(id=ID)).num_layers == 2
 
 
+def test_a_model_that_was_known_stays_known_while_the_hub_is_down(hub: HubServer) -> None:
+    commit = hub.add(ID, LLAMA)
+    resolver = ModelResolver(settings(hub, refresh_s=0.05))
+    first = resolver.resolve(ModelRef(id=ID))
+    hub.behaviour = moods.status(502)
+    time.sleep(0.06)
+    assert resolver.resolve(ModelRef(id=ID)) is first
+    assert (first.revision, len(hub.requests)) == (commit, 2)
+    hub.behaviour = moods.status(404)
+    later = ModelResolver(settings(hub, refresh_s=0.05))
+    with pytest.raises(ModelNotFound):
+        later.resolve(ModelRef(id=ID))
+
+
+def test_a_file_that_is_too_large_is_not_asked_for_again_at_once(hub: HubServer) -> None:
+    hub.add(ID, b" " * 2000 + b"{}")
+    resolver = ModelResolver(settings(hub, max_config_bytes=1000))
+    for _ in range(3):
+        with pytest.raises(ConfigTooLarge):
+            resolver.resolve(ModelRef(id=ID))
+    assert len(hub.requests) == 1
+
+
 def test_what_was_kept_on_disk_answers_without_the_hub(hub: HubServer, tmp_path: Path) -> None:
     commit = hub.add(ID, LLAMA)
     resolve(hub, cache_dir=tmp_path)

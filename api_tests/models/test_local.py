@@ -70,6 +70,16 @@ def test_links_that_stay_below_a_root_are_followed(root: Path) -> None:
     assert resolve(root, "alias").num_layers == 2
 
 
+def test_the_hub_library_s_layout_is_read_and_named(root: Path) -> None:
+    folder = root / "models--someone--some-model"
+    (folder / "blobs").mkdir(parents=True)
+    (folder / "snapshots" / "0123abc").mkdir(parents=True)
+    (folder / "blobs" / "ff00").write_text(json.dumps(CONFIG))
+    (folder / "snapshots" / "0123abc" / "config.json").symlink_to("../../blobs/ff00")
+    facts = resolve(root, "models--someone--some-model/snapshots/0123abc")
+    assert (facts.model_id, facts.num_layers) == ("someone/some-model", 2)
+
+
 def test_no_roots_no_paths(root: Path) -> None:
     with pytest.raises(PathNotAllowed, match="GRAPHGATE_MODEL_ROOTS"):
         ModelResolver(ModelSettings()).resolve(ModelRef(path=str(root / "llama")))

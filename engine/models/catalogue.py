@@ -20,24 +20,32 @@ NOTE = "From the packaged catalogue, not from the hub: the repository may have c
 
 
 @cache
-def _models() -> Mapping[str, Mapping[str, Any]]:
-    """Every model's entry, by id in lower case (the hub does not tell letter cases apart)."""
-    models = json.loads((_HERE / "catalogue.json").read_text(encoding="utf-8"))["models"]
-    return {model_id.lower(): {"id": model_id, **entry} for model_id, entry in models.items()}
+def _lines() -> Mapping[str, tuple[str, str]]:
+    """Every model's id and entry, unparsed, by id in lower case (the hub does not tell letter cases apart).
+
+    The file has one model a line, so that an answer parses one entry and not two hundred.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for line in (_HERE / "catalogue.json").read_text(encoding="utf-8").splitlines():
+        quoted, between, entry = line.partition('": ')
+        if between and quoted.startswith('"'):
+            found[quoted[1:].lower()] = (quoted[1:], entry.rstrip(","))
+    return found
 
 
 def ids() -> tuple[str, ...]:
     """All ids of the catalogue, in order."""
-    return tuple(entry["id"] for entry in _models().values())
+    return tuple(model_id for model_id, _ in _lines().values())
 
 
 @lru_cache(maxsize=512)
 def find(model_id: str) -> ModelFacts | None:
     """The facts of a model of the catalogue; None where the catalogue does not have it."""
-    entry = _models().get(model_id.lower())
-    if entry is None:
+    line = _lines().get(model_id.lower())
+    if line is None:
         return None
-    facts = facts_of(entry["config"], model_id=entry["id"], source="catalogue")
+    entry = json.loads(line[1])
+    facts = facts_of(entry["config"], model_id=line[0], source="catalogue")
     completed = entry.get("completed")
     if completed:
         return with_notes(facts, NOTE, f"Made from an incomplete copy of the config; added: {', '.join(completed)}.")

@@ -17,14 +17,17 @@ from engine.models.reading import facts_of
 _KEPT = 1024
 _Stamp = tuple[int, int, int, int]
 _lock = threading.Lock()
-_known: OrderedDict[str, tuple[_Stamp, ModelFacts]] = OrderedDict()
+_known: OrderedDict[tuple[str, str | None], tuple[_Stamp, ModelFacts]] = OrderedDict()
 
 
-def read_local(path: Path, *, limit: int = MAX_CONFIG_BYTES) -> ModelFacts:
+def read_local(
+    path: Path, *, limit: int = MAX_CONFIG_BYTES, links: bool = True, model_id: str | None = None
+) -> ModelFacts:
     """The facts of a folder with a config.json, or of such a file itself, wherever it lies.
 
     No root is checked: for paths that the caller chose, not for those of a request. What was read is kept until the
-    file changes, so that the same file gives the same object.
+    file changes, so that the same file gives the same object. Without ``links`` the file itself may not be one.
+    ``model_id`` is what the facts call the model; by default the name of the folder or file.
 
     Raises:
         ModelNotFound: no such file.
@@ -38,15 +41,16 @@ def read_local(path: Path, *, limit: int = MAX_CONFIG_BYTES) -> ModelFacts:
         stamp = _stamp(os.stat(name))  # noqa: PTH116 - as above
     except (OSError, ValueError):
         raise _missing(name) from None
+    key = (name, model_id)
     with _lock:
-        known = _known.get(name)
+        known = _known.get(key)
         if known is not None and known[0] == stamp:
-            _known.move_to_end(name)
+            _known.move_to_end(key)
             return known[1]
-    stamp, data = _read(name, limit)
-    facts = facts_of(read_config(data, limit=limit), model_id=_id_of(name), source="local")
+    stamp, data = _read(name, limit, os.O_RDONLY if links else os.O_RDONLY | os.O_NOFOLLOW)
+    facts = facts_of(read_config(data, limit=limit), model_id=model_id or _id_of(name), source="local")
     with _lock:
-        _known[name] = (stamp, facts)
+        _known[key] = (stamp, facts)
         while len(_known) > _KEPT:
             _known.popitem(last=False)
     return facts
@@ -84,7 +88,8 @@ def read_below(path: str, roots: Sequence[Path], *, limit: int = MAX_CONFIG_BYTE
         if not any(_below(real, allowed) for allowed in real_roots):
             continue
         if os.path.lexists(real):  # the first root that has it answers
-            return read_local(Path(real), limit=limit)
+            # No link is followed any more: "real" is none, unless it was swapped for one just now.
+            return read_local(Path(real), limit=limit, links=False, model_id=_id_of(asked))
         missing = real
     if missing is not None:
         raise _missing(path)
@@ -103,10 +108,10 @@ def _stamp(found: os.stat_result) -> _Stamp:
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
 
 
-def _read(name: str, limit: int) -> tuple[_Stamp, bytes]:
+def _read(name: str, limit: int, flags: int) -> tuple[_Stamp, bytes]:
     """What the file holds, and its stamp. Non-blocking, so that a pipe cannot hold the reader up."""
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(name, flags | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
         raise _missing(name) from None
     with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
@@ -124,9 +129,15 @@ def _read(name: str, limit: int) -> tuple[_Stamp, bytes]:
 
 
 def _id_of(name: str) -> str:
-    """A readable name: of a config.json its folder, of another file itself, "org--name.json" as "org/name"."""
+    """A readable name: of a config.json its folder, of another file itself; "org--name" is "org/name".
+
+    In the hub library's cache the folder "models--org--name" says it.
+    """
     path = Path(name)
     label = path.parent.name if path.name == "config.json" else path.name.removesuffix(".json")
+    for part in path.parts:
+        if part.startswith("models--"):
+            label = part.removeprefix("models--")
     return label.replace("--", "/", 1) or "model"
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import (
     ConfigUnreadable,
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["ModelResolver", "ModelSettings"]
 
 _KEPT = 512
-_REMEMBERED = (ModelNotFound, ModelAccessDenied, HubUnavailable, HubRateLimited)
+_INLINES = 256
+_LONGEST_INLINE = 65_536
 _Key = tuple[str, str | None]
 
 
@@ -59,6 +62,7 @@ class ModelResolver:
         self.settings = settings or ModelSettings()
         self._lock = threading.Lock()
         self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
+        self._inlines: OrderedDict[str, ModelFacts] = OrderedDict()
 
     def resolve(self, ref: ModelRef) -> ModelFacts:
         """The facts of the model.
@@ -74,7 +78,7 @@ class ModelResolver:
                 field="model",
             )
         if ref.config is not None:
-            return facts_of(ref.config, source="inline")
+            return self._inline(ref.config)
         if ref.path is not None:
             return read_below(ref.path, self.settings.allowed_roots, limit=self.settings.max_config_bytes)
         model_id = check_id(ref.id or "")
@@ -84,6 +88,25 @@ class ModelResolver:
             if found is not None:
                 return found
         return self._by_id(model_id, revision)
+
+    def _inline(self, config: Mapping[str, Any]) -> ModelFacts:
+        """The same object for an equal config, so that what was derived from it before is found again."""
+        try:
+            key = json.dumps(config)
+        except (TypeError, ValueError, RecursionError):
+            key = ""  # no JSON: the reading says what is wrong with it
+        with self._lock:
+            known = self._inlines.get(key)
+            if known is not None:
+                self._inlines.move_to_end(key)
+                return known
+        facts = facts_of(config, source="inline")
+        if 0 < len(key) <= _LONGEST_INLINE:
+            with self._lock:
+                self._inlines[key] = facts
+                while len(self._inlines) > _INLINES:
+                    self._inlines.popitem(last=False)
+        return facts
 
     def _by_id(self, model_id: str, revision: str | None) -> ModelFacts:
         entry = self._entry((model_id, revision))
@@ -98,9 +121,11 @@ class ModelResolver:
                     raise copy.copy(entry.error)
             try:
                 facts, keep_s = self._look_up(model_id, revision)
-            except _REMEMBERED as error:
-                entry.facts, entry.error = None, error.with_traceback(None)
+            except ModelError as error:
                 entry.until = time.monotonic() + self._quiet_s(error)
+                if entry.facts is not None and isinstance(error, HubUnavailable | HubRateLimited):
+                    return entry.facts  # it was right when the hub last answered
+                entry.facts, entry.error = None, error.with_traceback(None)
                 raise copy.copy(error) from None
             entry.facts, entry.error, entry.until = facts, None, time.monotonic() + keep_s
             return facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,7 +72,7 @@ class ModelSettings:
             offline=(first("GRAPHGATE_OFFLINE", "HF_HUB_OFFLINE") or "").lower() in _TRUE,
             cache_dir=Path(cache) if cache else (Path(data) / "models" if data else None),
             hub_cache=Path(hub_cache) if hub_cache else None,
-            allowed_roots=tuple(Path(root) for root in roots.replace(",", ":").split(":") if root.strip()),
+            allowed_roots=tuple(Path(root) for root in roots.split(os.pathsep) if root.strip()),
             max_config_bytes=int(
                 _seconds("GRAPHGATE_MAX_CONFIG_BYTES", first("GRAPHGATE_MAX_CONFIG_BYTES"), MAX_CONFIG_BYTES)
             ),
