@@ -25,6 +25,7 @@ from service.store.captures import Captures
 from service.store.database import Database
 from service.store.migrate import migrate
 from service.store.validations import Validations
+from service.warmup import warm_up
 from service.wiring import Services
 from service.workroom import Workroom
 
@@ -61,12 +62,14 @@ async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     database = Database(settings.database_file, wait_s=settings.database_wait_s, connections=settings.threads + 8)
     await anyio.to_thread.run_sync(migrate, database)
     worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.embedded_worker else None
+    resolver = ModelResolver(settings.models())
+    await anyio.to_thread.run_sync(warm_up, resolver)
     app.state.services = Services(
         settings=settings,
         database=database,
         validations=Validations(database),
         captures=Captures(database),
-        resolver=ModelResolver(settings.models()),
+        resolver=resolver,
         examining=Workroom(settings.threads, settings.waiting),
         asking=Workroom(8, settings.waiting),
         probing=CapacityLimiter(4),

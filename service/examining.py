@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.errors import ConfigUnreadable
+from engine.launch import Launch
 from engine.launch_forms import launch_from_request
 from engine.preflight import Checked, check
 from service import jsontext
@@ -43,7 +45,10 @@ def examine(wired: Services, request: Mapping[str, Any]) -> Answered:
         QuestionError: the launch cannot be understood, or its model cannot be resolved.
     """
     launch = launch_from_request(request)
-    checked = check(launch, wired.resolver)
+    try:
+        checked = check(launch, wired.resolver)
+    except ConfigUnreadable as error:
+        raise _in_the_request(error, launch) from None
     verdict = checked.verdict
     answer = {"id": new_id("val"), "created_at": now(), "request": request, **verdict.to_dict()}
     body = jsontext.dumps(answer)
@@ -61,3 +66,14 @@ def examine(wired: Services, request: Mapping[str, Any]) -> Answered:
         )
     )
     return Answered(answer["id"], checked, answer, body)
+
+
+def _in_the_request(error: ConfigUnreadable, launch: Launch) -> ConfigUnreadable:
+    """The error, its place told from the request's root; a config that lies elsewhere is named by its model."""
+    place = error.field or ""
+    if place == "model" or place.startswith("model."):
+        return error
+    inline = launch.model.config is not None
+    field = f"model.config.{place}".rstrip(".") if inline else "model"
+    detail = f"{place}: {error.detail}" if place else error.detail
+    return ConfigUnreadable(detail, remedy=error.remedy, field=field)

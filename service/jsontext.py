@@ -61,7 +61,7 @@ def loads(data: bytes, *, depth: int, items: int, loose: tuple[tuple[str, ...], 
     except RecursionError:
         raise JsonTooComplex(f"The JSON is nested too deep; the limit is {depth} levels.") from None
     except json.JSONDecodeError as error:
-        raise JsonError(f"{error.msg} at line {error.lineno}, column {error.colno}.") from None
+        raise JsonError(f"{error.msg.removesuffix(' at')} at line {error.lineno}, column {error.colno}.") from None
     except JsonError:
         raise
     except ValueError:  # an integer of more digits than Python converts

@@ -65,6 +65,8 @@ def field_error(error: Mapping[str, Any], accepted: Sequence[str] = ()) -> Field
         given = _KINDS.get(type(error.get("input")), "something else")
         if not path:
             return FieldError((), f"The body must be an object, not {given}.", "")
+        if path == ("model",) and isinstance(error.get("input"), str):
+            example = f"Write {json.dumps({'id': error['input'][:100]})}."
         return FieldError(path, f"This must be {_TYPES[kind]}, not {given}.", example)
     if kind in ("literal_error", "string_pattern_mismatch"):
         expected = error["ctx"].get("expected") or error["ctx"]["pattern"].strip("^$()").replace("|", " or ")

@@ -23,6 +23,7 @@ _log = logging.getLogger("graphgate.worker")
 _POLL_S = 0.5
 _RECOVER_S = 2.0
 _RETRY_S = 2.0
+_LOOK_S = 0.2
 
 
 class CaptureWorker:
@@ -126,7 +127,7 @@ class _Watch(threading.Thread):
 
     def on_event(self, event: CaptureEvent) -> None:
         """Called by the supervisor, in its own thread: only takes the event down."""
-        self._events.append((event.name, {"seconds": event.at, **event.data}))
+        self._events.append((event.name, {"elapsed_s": event.at, **event.data}))
 
     def end(self) -> None:
         """Write down what is left, and stop."""
@@ -136,8 +137,12 @@ class _Watch(threading.Thread):
     def run(self) -> None:
         stop_at: float | None = None
         worker = self._worker
+        kept = float("-inf")
         while True:
-            over = self._over.wait(worker._beat_s)
+            over = self._over.wait(_LOOK_S)
+            if not over and not self._events and time.monotonic() - kept < worker._beat_s:
+                continue
+            kept = time.monotonic()
             batch = [self._events.popleft() for _ in range(len(self._events))]
             try:
                 wanted = worker._queue.keep(self._capture, batch)

@@ -1,0 +1,1 @@
+"""The HTTP service, over real connections to a really running server."""
