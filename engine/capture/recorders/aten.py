@@ -83,11 +83,6 @@ class AtenRecorder(Recorder):
     name: ClassVar[str] = "aten"
     claim: ClassVar[Claim] = "emulated"
 
-    def __init__(self, device: torch.device) -> None:
-        super().__init__(device)
-        # The first use of a dispatch mode costs torch a second of imports, which is no graph's capture time.
-        self.record(lambda: torch.zeros(1, device=device) + 1, breaks=False)
-
     def synchronize(self) -> None:
         """Nothing to wait for: operators have run when they return."""
 
@@ -122,6 +117,11 @@ class _Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves
         self.graph = graph
         self.recording = True
         self._storages: dict[int, int] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here, and torch would import its compiler, over a second, to step around it."""
+        return False
 
     @contextmanager
     def paused(self) -> Iterator[None]:
