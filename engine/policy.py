@@ -120,7 +120,8 @@ def _summary(kind: VerdictKind, predicted: Predicted, hits: Sequence[Hit], switc
     error = predicted.prediction.error
     if error is not None:
         advice = "".join(f" {retired}" for retired in predicted.retired)
-        return f"SGLang {predicted.release.text} refuses this launch ({error.type}): {error.message}{advice}"
+        stop = "" if error.message.endswith((".", "!", "?")) else "."
+        return f"SGLang {predicted.release.text} refuses this launch ({error.type}): {error.message}{stop}{advice}"
     if kind == "rejected":
         first = hits[0].finding
         return f"{first.rule} {first.slug}: {first.remedy}"
@@ -135,9 +136,9 @@ def _summary(kind: VerdictKind, predicted: Predicted, hits: Sequence[Hit], switc
 
 
 def _notes(predicted: Predicted) -> tuple[str, ...]:
-    """What the reader should know beside the verdict: another release answered, options that went away."""
+    """What the reader should know beside the verdict: that another release answered."""
     note = predicted.release.note
-    return (*((note,) if note else ()), *(str(retired) for retired in predicted.retired))
+    return (note,) if note else ()
 
 
 def _shown(value: Any) -> str:
