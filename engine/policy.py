@@ -14,6 +14,7 @@ from engine.guards.base import Examined, GraphChange, Hit
 from engine.guards.rewriting import with_backend, with_settings
 from engine.launch import PHASES, Phase
 from engine.sglang.predict import Predicted, predict
+from engine.sglang.spelling import meant
 from engine.verdict import Decision, Effective, PhaseGraph, Verdict, VerdictKind
 
 
@@ -119,7 +120,7 @@ def _summary(kind: VerdictKind, predicted: Predicted, hits: Sequence[Hit], switc
     """One sentence: what happens, and what to do first."""
     error = predicted.prediction.error
     if error is not None:
-        advice = "".join(f" {retired}" for retired in predicted.retired)
+        advice = "".join(f" {retired}" for retired in predicted.retired) or meant(error.message, predicted.release)
         stop = "" if error.message.endswith((".", "!", "?")) else "."
         return f"SGLang {predicted.release.text} refuses this launch ({error.type}): {error.message}{stop}{advice}"
     if kind == "rejected":
