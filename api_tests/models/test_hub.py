@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import email.utils
+import json
+import logging
 import threading
 import time
 from pathlib import Path
@@ -81,13 +83,28 @@ def test_a_gated_model_asks_for_a_token(hub: HubServer, sent: str | None, remedy
     assert SECRET not in str(caught.value)
 
 
-def test_the_token_opens_a_gated_model(hub: HubServer, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_token_opens_a_gated_model_and_is_logged_nowhere(
+    hub: HubServer, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
     hub.add(ID, LLAMA, token=SECRET)
     chosen = settings(hub, token=SECRET)
     assert ModelResolver(chosen).resolve(ModelRef(id=ID)).num_layers == 2
     assert hub.requests[0][2] == f"Bearer {SECRET}"
     assert SECRET not in repr(chosen)
+    assert caplog.text
+    assert SECRET not in caplog.text
     assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_the_environment_s_proxy_is_used(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = json.dumps(LLAMA).encode()
+    hub.behaviour = lambda handler: handler.answer(200, body)
+    monkeypatch.setenv("NO_PROXY", "")
+    monkeypatch.setenv("HTTP_PROXY", hub.endpoint)
+    facts = ModelResolver(ModelSettings(hub_endpoint="http://hub.invalid")).resolve(ModelRef(id=ID))
+    assert facts.num_layers == 2
+    assert hub.requests[0][1] == f"http://hub.invalid/{ID}/resolve/main/config.json"
 
 
 def test_without_a_token_none_is_sent(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,7 @@ def test_graphgate_s_variables_win() -> None:
         ("GRAPHGATE_HUB_TIMEOUT", "inf"),
         ("GRAPHGATE_HUB_TIMEOUT", "nan"),
         ("GRAPHGATE_HUB_ENDPOINT", "ftp://hub"),
+        ("GRAPHGATE_HUB_ENDPOINT", "https://user:password@hub.internal"),
         ("GRAPHGATE_MODEL_PREFER", "both"),
     ],
 )

@@ -60,8 +60,9 @@ class ModelSettings:
         data = first("GRAPHGATE_DATA")
         roots = first("GRAPHGATE_MODEL_ROOTS") or ""
         endpoint = first("GRAPHGATE_HUB_ENDPOINT", "HF_ENDPOINT") or DEFAULT_ENDPOINT
-        if not endpoint.startswith(("https://", "http://")):
-            raise _unusable("GRAPHGATE_HUB_ENDPOINT", "an address that begins with https:// or http://")
+        if not endpoint.startswith(("https://", "http://")) or "@" in endpoint:
+            # A password in the address would stand in every log of a request.
+            raise _unusable("GRAPHGATE_HUB_ENDPOINT", "an http:// or https:// address without user name and password")
         prefer = first("GRAPHGATE_MODEL_PREFER") or "catalogue"
         if prefer not in ("catalogue", "hub"):
             raise _unusable("GRAPHGATE_MODEL_PREFER", "catalogue or hub")

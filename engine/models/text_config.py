@@ -20,6 +20,7 @@ _OTHER_INPUTS = (
     "audio_config",
     "sound_config",
     "speech_config",
+    "acoustic_tokenizer_config",
     "vit_config",
     "vision_tower",
     "mm_vision_tower",
