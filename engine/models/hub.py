@@ -19,6 +19,7 @@ from engine.errors import (
     ModelError,
     ModelNotFound,
 )
+from engine.models.hub_gate import HubUnreachable
 from engine.models.parsing import too_large
 from engine.models.settings import ModelSettings
 
@@ -60,7 +61,7 @@ def fetch_config(model_id: str, revision: str | None, settings: ModelSettings) -
     try:
         client = httpx.Client(follow_redirects=False, timeout=httpx.Timeout(settings.timeout_s))
     except Exception as error:  # httpx raises various types for a proxy variable that it cannot use
-        raise _unavailable(model_id, f"no connection can be set up ({type(error).__name__})", settings) from None
+        raise _unreachable(model_id, f"no connection can be set up ({type(error).__name__})", settings) from None
     try:
         with client, _cut_at(deadline, client):
             return _follow(client, url, headers, deadline, model_id, revision, settings)
@@ -73,7 +74,7 @@ def fetch_config(model_id: str, revision: str | None, settings: ModelSettings) -
         if time.monotonic() >= deadline:
             raise _slow(model_id, settings) from None
         if isinstance(error, httpx.HTTPError | httpx.InvalidURL | OSError | RuntimeError):
-            raise _unavailable(model_id, f"the connection failed ({type(error).__name__})", settings) from None
+            raise _unreachable(model_id, f"the connection failed ({type(error).__name__})", settings) from None
         raise
 
 
@@ -205,8 +206,13 @@ def _unavailable(model_id: str, why: str, settings: ModelSettings) -> HubUnavail
     )
 
 
-def _slow(model_id: str, settings: ModelSettings) -> HubUnavailable:
-    return _unavailable(model_id, f"it did not answer within {settings.timeout_s:g} seconds", settings)
+def _unreachable(model_id: str, why: str, settings: ModelSettings) -> HubUnreachable:
+    error = _unavailable(model_id, why, settings)
+    return HubUnreachable(error.detail, remedy=error.remedy, field=error.field)
+
+
+def _slow(model_id: str, settings: ModelSettings) -> HubUnreachable:
+    return _unreachable(model_id, f"it did not answer within {settings.timeout_s:g} seconds", settings)
 
 
 def _named(error: ConfigTooLarge, model_id: str) -> ConfigTooLarge:
