@@ -26,6 +26,7 @@ def run(folder: Path, body: str, *, no_skip: bool) -> subprocess.CompletedProces
     (folder / "test_one.py").write_text(body, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     environment = {key: value for key, value in os.environ.items() if key != "GRAPHGATE_NO_SKIP"}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     if no_skip:
         environment["GRAPHGATE_NO_SKIP"] = "1"
     command = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider"]
