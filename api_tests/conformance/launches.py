@@ -1,4 +1,4 @@
-"""The launches of ``launches.txt``."""
+"""The launches of ``launches*.txt``."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ class Case:
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """Every launch of the file, in order."""
-    lines = (FOLDER / "launches.txt").read_text(encoding="utf-8").splitlines()
+    """Every launch of the files, in order."""
+    lines = [
+        line for path in sorted(FOLDER.glob("launches*.txt")) for line in path.read_text(encoding="utf-8").splitlines()
+    ]
     return tuple(_case(line) for line in lines if line and not line.startswith("#"))
 
 

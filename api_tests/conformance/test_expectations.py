@@ -1,4 +1,4 @@
-"""Every launch of ``launches.txt`` is predicted as the real engine resolved it."""
+"""Every launch of ``launches*.txt`` is predicted as the real engine resolved it."""
 
 from __future__ import annotations
 

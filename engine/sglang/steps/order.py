@@ -160,6 +160,11 @@ ORDER: tuple[Step, ...] = (
         source=f"{_ATTENTION}: handle_attention_backend_compatibility",
     ),
     Step(
+        name="cpu-attention-fallback",
+        run=cpu_device.fallback,
+        source="arg_groups/overrides.py: _attention_backend_platform_fallbacks",
+    ),
+    Step(
         name="graph-deepseek-trtllm-mla",
         run=deepseek_trtllm_mla.run,
         source=f"{_GRAPH}: disable_prefill_cuda_graph_for_deepseek_trtllm_mla",
