@@ -1,6 +1,8 @@
 """Ask the real engine about the launches of the conformance tests, and keep its answers.
 
-    python scripts/make_expectations.py 0.5.23 -- COMMAND...
+    python scripts/make_expectations.py 0.5.23 [--missing] -- COMMAND...
+
+With ``--missing`` only launches that have no answer yet are put to the engine.
 
 COMMAND is run once a GPU, with the release and the GPU's name appended. It reads one JSON case a line, ``{"id",
 "config", "argv", "env"}`` with ``config`` the path of a config.json, has that release resolve the launch on that GPU,
@@ -44,19 +46,23 @@ def ask(command: list[str], release: str, gpu: str, group: list[Case]) -> dict[s
 def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("release")
+    reader.add_argument("--missing", action="store_true")
     reader.add_argument("command", nargs="+")
     asked = reader.parse_args()
+    path = FOLDER / f"expectations-{asked.release}.json"
+    answers: dict[str, dict[str, Any]] = {}
+    if asked.missing and path.is_file():
+        answers = json.loads(path.read_text(encoding="utf-8"))
     groups: dict[str, list[Case]] = collections.defaultdict(list)
     for case in cases():
-        groups[case.gpu].append(case)
-    answers: dict[str, dict[str, Any]] = {}
+        if case.line not in answers:
+            groups[case.gpu].append(case)
     for gpu, group in groups.items():
         answers |= ask(asked.command, asked.release, gpu, group)
     missing = [case.line for case in cases() if case.line not in answers]
     if missing:
         sys.exit(f"no answer for {len(missing)} launches, first: {missing[0]}")
     rows = ",\n".join(f"{json.dumps(case.line)}: {json.dumps(answers[case.line], sort_keys=True)}" for case in cases())
-    path = FOLDER / f"expectations-{asked.release}.json"
     path.write_text("{\n" + rows + "\n}\n", encoding="utf-8")
     print(path, len(answers))
 
