@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from engine.errors import InvalidLaunch, ModelError, QuestionError
+from engine.errors import InvalidLaunch, ModelError, PathNotAllowed, QuestionError
 from engine.launch import ModelRef
 from engine.launch_forms import DEFAULT_GPU, DEFAULT_GPU_COUNT, DEFAULT_RELEASE, launch_from_arguments
 from engine.models.facts import ModelFacts
@@ -105,6 +105,12 @@ class Models:
 
     def _read(self, name: str) -> ModelFacts:
         try:
+            name.encode()  # a lone surrogate, which JSON can carry and no file system can
+        except UnicodeEncodeError:
+            raise PathNotAllowed(
+                "The model's name cannot be a path: it is no valid text.", remedy="Mend the name.", field="model"
+            ) from None
+        try:
             return read_below(name, [self._folder])
         except ModelError as error:
             if error.field == "model.path":
@@ -118,7 +124,7 @@ def _case(line: bytes | None) -> Mapping[str, Any]:
     if not line.strip():
         raise InvalidLaunch("The line is empty.", remedy="Send one JSON object a line.")
     try:
-        case = json.loads(line)
+        case = json.loads(line.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         raise InvalidLaunch(f"The line is not JSON: column {error.colno}: {error.msg}.") from None
     except UnicodeDecodeError:
