@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from api_tests.material import ROOT
+from engine.version import VERSION
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -65,3 +66,42 @@ def test_only_the_workers_image_has_torch() -> None:
 def test_every_stage_starts_from_a_pinned_python() -> None:
     bases = set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.M)) - set(stages())
     assert bases == {"python:3.11-slim-bookworm"}
+
+
+def pod() -> dict[str, Any]:
+    documents = yaml.safe_load_all((ROOT / "deploy" / "kubernetes" / "graphgate.yaml").read_text(encoding="utf-8"))
+    (deployment,) = [document for document in documents if document["kind"] == "Deployment"]
+    assert deployment["spec"]["replicas"] == 1, "SQLite is one machine's"
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    found: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    return found
+
+
+def test_the_pod_runs_the_same_two_containers_as_compose() -> None:
+    commands = {container["name"]: container["args"] for container in pod()["containers"]}
+    assert commands == {name: SERVICES[name]["command"] for name in ("api", "worker")}
+    images = {container["name"]: container["image"] for container in pod()["containers"]}
+    assert images == {name: f"{SERVICES[name]['image']}:{VERSION}" for name in ("api", "worker")}
+
+
+def test_the_pods_containers_are_confined_and_share_the_data() -> None:
+    assert pod()["securityContext"]["runAsNonRoot"] is True
+    assert pod()["automountServiceAccountToken"] is False
+    for container in pod()["containers"]:
+        context = container["securityContext"]
+        assert context["readOnlyRootFilesystem"] is True
+        assert context["allowPrivilegeEscalation"] is False
+        assert context["capabilities"] == {"drop": ["ALL"]}
+        assert {"name": "data", "mountPath": "/var/lib/graphgate"} in container["volumeMounts"]
+
+
+def test_every_place_stops_later_than_a_running_capture_is_given() -> None:
+    from service.settings import Settings
+
+    grace: float = Settings.model_fields["capture_grace_s"].default
+    unit = (ROOT / "deploy" / "systemd" / "graphgate.service").read_text(encoding="utf-8")
+    stops = [float(service["stop_grace_period"].removesuffix("s")) for service in SERVICES.values()]
+    stops += [float(pod()["terminationGracePeriodSeconds"])]
+    stops += [float(seconds) for seconds in re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.M)]
+    assert len(stops) == len(SERVICES) + 2
+    assert min(stops) > grace
