@@ -84,6 +84,19 @@ def test_the_settings_table_is_complete_and_holds_nothing_else() -> None:
     assert documented == there
 
 
+def test_the_settings_table_shows_the_defaults() -> None:
+    from service.settings import Settings
+
+    rows = re.findall(r"^\| `GRAPHGATE_([A-Z_]+)` \| `?([^|`]+?)`? \|", text_of(Path("docs/operations.md")), re.M)
+    shown = {name.lower(): value for name, value in rows}
+    words = {True: "on", False: "off"}
+    for name, field in Settings.model_fields.items():
+        default = field.default
+        if default is not None:
+            expected = words[default] if isinstance(default, bool) else default
+            assert shown[name] == (f"{expected:g}" if isinstance(expected, float) else str(expected)), name
+
+
 @pytest.mark.parametrize("name", ["README.md", "docker-compose.yml", "Dockerfile", "docs/operations.md", "SECURITY.md"])
 def test_no_setting_is_invented(name: str) -> None:
     documented = set(re.findall(r"^\| `(GRAPHGATE_[A-Z_]+)`", text_of(Path("docs/operations.md")), re.M))
