@@ -22,9 +22,9 @@ from service.openapi import with_problems
 from service.routes import captures, health, problem_pages, reference, validations
 from service.settings import Settings
 from service.store.captures import Captures
-from service.store.database import Database
-from service.store.migrate import migrate
+from service.store.opening import open_database
 from service.store.validations import Validations
+from service.streaming import Streams
 from service.warmup import warm_up
 from service.wiring import Services
 from service.workroom import Workroom
@@ -59,8 +59,13 @@ def create_app(settings: Settings) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
-    database = Database(settings.database_file, wait_s=settings.database_wait_s, connections=settings.threads + 8)
-    await anyio.to_thread.run_sync(migrate, database)
+    opening = partial(
+        open_database,
+        settings.database_file,
+        wait_s=settings.database_wait_s,
+        connections=settings.threads + 8,
+    )
+    database = await anyio.to_thread.run_sync(opening)
     worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.embedded_worker else None
     resolver = ModelResolver(settings.models())
     await anyio.to_thread.run_sync(warm_up, resolver)
@@ -73,6 +78,7 @@ async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         examining=Workroom(settings.threads, settings.waiting),
         asking=Workroom(8, settings.waiting),
         probing=CapacityLimiter(4),
+        streams=Streams(settings.streams),
         worker=worker,
     )
     if worker is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import jsontext
-from service.problem_types import BAD_JSON, TOO_COMPLEX, TOO_LARGE, UNSUPPORTED_MEDIA_TYPE
+from service.problem_types import BAD_JSON, TOO_COMPLEX, TOO_LARGE, TOO_SLOW, UNSUPPORTED_MEDIA_TYPE
 from service.problems import Problem, response_to
 from service.settings import Settings
 
@@ -28,7 +29,7 @@ class BodyLimits:
         try:
             headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
             self._check_declared(headers)
-            body = await self._read(receive)
+            body = await self._in_time(receive)
             if body is None:
                 return
             if body:
@@ -60,6 +61,17 @@ class BodyLimits:
                 f"The body is encoded as {jsontext.shown(encoding)}; send it as it is, without a Content-Encoding.",
                 headers={"Accept-Encoding": "identity"},
             )
+
+    async def _in_time(self, receive: Receive) -> bytes | None:
+        try:
+            with anyio.fail_after(self._settings.body_wait_s):
+                return await self._read(receive)
+        except TimeoutError:
+            raise Problem(
+                TOO_SLOW,
+                f"The body did not arrive within {self._settings.body_wait_s:g} seconds.",
+                headers={"Connection": "close"},
+            ) from None
 
     async def _read(self, receive: Receive) -> bytes | None:
         """The body; None where the client left."""

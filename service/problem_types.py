@@ -44,6 +44,12 @@ TOO_LARGE = ProblemType(
     "The body is too large",
     "A launch is a few kilobytes, a model's config.json rarely above 100. The limit is GRAPHGATE_MAX_BODY_BYTES.",
 )
+TOO_SLOW = ProblemType(
+    "body-too-slow",
+    408,
+    "The body did not arrive in time",
+    "Nothing was done. The limit is GRAPHGATE_BODY_WAIT_S seconds from the header to the last byte.",
+)
 TOO_COMPLEX = ProblemType(
     "body-too-complex",
     400,
@@ -101,6 +107,7 @@ _OWN = (
     BAD_JSON,
     INVALID_REQUEST,
     TOO_LARGE,
+    TOO_SLOW,
     TOO_COMPLEX,
     UNSUPPORTED_MEDIA_TYPE,
     NOT_FOUND,

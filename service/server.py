@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import sys
 from types import FrameType
 
 import uvicorn
 
-from engine.errors import GraphgateError, QuestionError
+from engine.errors import GraphgateError
 from service import logs
 from service.app import create_app
 from service.settings import Settings, load_settings
+from service.store.opening import open_database
 from service.wiring import Services
 
 _STREAMS_END_S = 10
@@ -40,9 +42,11 @@ def serve(host: str = "127.0.0.1", port: int = 8000, settings: Settings | None =
     Raises:
         SettingsError: an environment variable that cannot be understood.
         QuestionError: one of those for model look-ups.
+        StoreError: the database cannot be opened.
     """
     settings = settings or load_settings()
     settings.models()
+    open_database(settings.database_file, wait_s=settings.database_wait_s, connections=1).close()
     logs.set_up(settings.log_level)
     config = uvicorn.Config(
         create_app(settings),
@@ -55,8 +59,14 @@ def serve(host: str = "127.0.0.1", port: int = 8000, settings: Settings | None =
         lifespan="on",
     )
     server = _Server(config)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _nothing)  # uvicorn raises the signal again after an orderly end: that is no failure
     server.run()
     return 0 if server.started else 3
+
+
+def _nothing(sig: int, frame: FrameType | None) -> None:
+    """A signal that has been obeyed already."""
 
 
 def main() -> int:
@@ -64,7 +74,7 @@ def main() -> int:
     host, port = sys.argv[1:3]
     try:
         return serve(host, int(port))
-    except (GraphgateError, QuestionError) as error:
+    except GraphgateError as error:
         print(f"graphgate serve: {error}", file=sys.stderr)
         return 2
 

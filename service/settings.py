@@ -24,6 +24,7 @@ class Settings(BaseSettings):
 
     ``data`` is the folder of the database and of what captures leave. ``threads`` is how many launches are examined at
     the same time, ``waiting`` how many more may wait for one of those threads before the service says it is overloaded.
+    ``body_wait_s`` is how long a body may take to arrive, ``streams`` how many event streams may be open.
     ``capture_lease_s`` is how long a running capture may go without a sign of its worker before another one takes it;
     ``capture_grace_s`` how long a running capture may still run when the service is told to stop;
     ``capture_attempts`` how often a capture is begun before it is given up as dead.
@@ -36,6 +37,8 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=2**20, ge=1024)
     max_json_depth: int = Field(default=64, ge=4, le=500)
     max_json_items: int = Field(default=50_000, ge=100)
+    body_wait_s: float = Field(default=30.0, gt=0)
+    streams: int = Field(default=200, ge=1)
     threads: int = Field(default=16, ge=1, le=256)
     waiting: int = Field(default=256, ge=0)
     database_wait_s: float = Field(default=10.0, gt=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
@@ -16,6 +16,9 @@ from service.store.captures import Captures
 from service.store.database import Database
 from service.store.validations import Validations
 from service.workroom import Workroom
+
+if TYPE_CHECKING:
+    from service.streaming import Streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,7 @@ class Services:
     examining: Workroom
     asking: Workroom
     probing: CapacityLimiter
+    streams: Streams
     worker: EmbeddedWorker | None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 

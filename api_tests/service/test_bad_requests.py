@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from api_tests.server import running_server
 from api_tests.service.launches import PLAIN
 
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.integers(-2, 600)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["full", "breakable", "disabled", "tc_piecewise", "H200", "0.5.23", "sglang", "8", ""])
+    | st.text(max_size=12)
+)
+CONFIG_KEYS = ["architectures", "model_type", "num_hidden_layers", "hidden_size", "layer_types", "text_config", "x"]
+WORDS = [
+    "python",
+    "-m",
+    "sglang.launch_server",
+    "--model-path",
+    "a/b",
+    "--tp-size",
+    "8",
+    "-1",
+    "--disable-cuda-graph",
+    "--cuda-graph-max-bs",
+    "--cuda-graph-config",
+    '{"decode": {"bs": [1]}}',
+    "--attention-backend",
+    "fa3",
+    "--config",
+]
 JSON = {"content-type": "application/json"}
 
 
@@ -145,6 +176,10 @@ ADDRESSES = [
     ("DELETE", "/v1/captures/cap_" + "0" * 28, 404),
     ("GET", "/v1/models/gpt2", 404),
     ("GET", "/v1/models/..%2f..%2fetc/passwd", 404),
+    ("GET", "/v1/models/%ff/%fe", 422),
+    ("GET", "/v1/models/a/%1b%5b31m", 422),
+    ("GET", "/v1/models/meta-llama/Llama-3.1-8B-Instruct?revision=../..", 422),
+    ("GET", "/v1/rules/%ff", 404),
     ("GET", "/v1/rules/GG999", 404),
     ("GET", "/problems/no-such-problem", 404),
     ("OPTIONS", "/v1/nowhere", 404),
@@ -163,7 +198,70 @@ def test_addresses_and_methods_that_are_not_there(api: httpx.Client, method: str
     answer = api.request(method, address, headers=headers, content=b"{}" if headers else b"")
     assert answer.status_code == status
     if method != "HEAD":
-        assert_problem(answer, status, "not-found" if status == 404 else "method-not-allowed")
+        slug = {404: "not-found", 405: "method-not-allowed", 422: "invalid-model-id"}[status]
+        assert_problem(answer, status, slug)
     if status == 405:
         assert method not in answer.headers["allow"].split(", ")
         assert "OPTIONS" in answer.headers["allow"]
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> None:
+    with running_server(tmp_path, GRAPHGATE_BODY_WAIT_S="0.5") as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(
+                b"POST /v1/validations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b'Content-Length: 100\r\n\r\n{"model"'
+            )
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"/problems/body-too-slow" in answer
+
+
+BODIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "model": st.one_of(
+            st.none(),
+            st.fixed_dictionaries({"id": st.text(max_size=30)}),
+            st.fixed_dictionaries({"path": st.text(max_size=30)}),
+            st.just(PLAIN),
+            st.fixed_dictionaries(
+                {"config": st.dictionaries(st.sampled_from(CONFIG_KEYS), SCALARS | st.lists(SCALARS, max_size=3))}
+            ),
+        ),
+        "engine": st.dictionaries(st.sampled_from(["name", "version", "x"]), SCALARS, max_size=2),
+        "hardware": st.dictionaries(st.sampled_from(["gpu", "count", "x"]), SCALARS, max_size=2),
+        "cuda_graph_config": st.dictionaries(
+            st.sampled_from(["prefill", "decode", "x"]),
+            st.dictionaries(
+                st.sampled_from(["backend", "bs", "max_bs", "max_seq_len", "x"]),
+                SCALARS | st.lists(SCALARS, max_size=3),
+            ),
+        )
+        | SCALARS,
+        "defaults": st.dictionaries(
+            st.sampled_from(["prefill", "decode", "x"]),
+            st.dictionaries(st.sampled_from(["backend", "bs", "max_bs"]), SCALARS) | SCALARS,
+        ),
+        "arguments": st.lists(st.sampled_from(WORDS) | st.text(max_size=10), max_size=6)
+        | st.dictionaries(st.sampled_from(["tp_size", "cuda_graph_max_bs", "x"]), SCALARS),
+        "launch_command": st.text(max_size=40) | st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join),
+        "environment": st.dictionaries(st.text(max_size=5), SCALARS, max_size=2),
+    },
+)
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(BODIES)
+def test_nothing_that_is_asked_is_answered_with_a_fault(api: httpx.Client, body: dict[str, Any]) -> None:
+    answer = post(api, json.dumps(body))
+    assert answer.status_code in (200, 403, 404, 422, 503), answer.text
+    if answer.status_code == 200:
+        assert answer.json()["verdict"] in ("accepted", "adjusted", "rejected")
+    else:
+        problem = answer.json()
+        assert problem["detail"]
+        assert problem["errors"]

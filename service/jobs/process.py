@@ -9,15 +9,17 @@ from types import FrameType
 from service import logs
 from service.jobs.worker import CaptureWorker
 from service.settings import Settings
-from service.store.database import Database
-from service.store.migrate import migrate
+from service.store.opening import open_database
 
 
 def run_worker(settings: Settings) -> None:
-    """Take captures until SIGTERM or SIGINT; a running capture then has its grace, and goes back into the queue."""
+    """Take captures until SIGTERM or SIGINT; a running capture then has its grace, and goes back into the queue.
+
+    Raises:
+        StoreError: the database cannot be opened.
+    """
     logs.set_up(settings.log_level)
-    database = Database(settings.database_file, wait_s=settings.database_wait_s, connections=4)
-    migrate(database)
+    database = open_database(settings.database_file, wait_s=settings.database_wait_s, connections=4)
     worker = CaptureWorker(database, settings)
     told: list[int] = []
 

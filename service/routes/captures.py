@@ -14,7 +14,6 @@ from service.routes._common import Nothing, answer, before, known_id, missing, p
 from service.schemas.answers import CaptureOut, CapturesPage
 from service.schemas.queries import CapturesQuery, EventsQuery
 from service.schemas.requests import CaptureRequest
-from service.streaming import events_of
 from service.wiring import Services, Wired
 
 router = APIRouter(prefix="/v1/captures", tags=["captures"])
@@ -69,7 +68,8 @@ async def events(
         raise missing(id, "capture")
     seen = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 10 else 0
     after = query.after if query.after is not None else seen
-    return StreamingResponse(events_of(identity, after, wired), media_type="text/event-stream")
+    wired.streams.check()
+    return StreamingResponse(wired.streams.of(identity, after, wired), media_type="text/event-stream")
 
 
 @router.delete(

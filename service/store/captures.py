@@ -105,8 +105,8 @@ class Captures:
             rows = connection.execute(query).mappings().all()
         return [{**_short(row), "model": row["model"], "verdict": row["verdict"]} for row in rows]
 
-    def events(self, identity: str, *, after: int, limit: int = 500) -> list[CaptureEventRow]:
-        """What happened after the event number ``after``, in order."""
+    def news(self, identity: str, *, after: int, limit: int = 500) -> tuple[str | None, list[CaptureEventRow]]:
+        """The state, and what happened after the event number ``after``, in order; both of the same moment."""
         query = (
             select(capture_events)
             .where(capture_events.c.capture_id == identity, capture_events.c.seq > after)
@@ -114,8 +114,9 @@ class Captures:
             .limit(limit)
         )
         with self._database.read() as connection:
+            state = connection.execute(select(captures.c.state).where(captures.c.id == identity)).scalar()
             rows = connection.execute(query).mappings().all()
-        return [CaptureEventRow(row["seq"], row["at"], row["name"], json.loads(row["data"])) for row in rows]
+        return state, [CaptureEventRow(row["seq"], row["at"], row["name"], json.loads(row["data"])) for row in rows]
 
     def cancel(self, identity: str) -> str | None:
         """Ask for an end; the state before. A waiting capture ends at once, a running one when its worker sees it."""
