@@ -10,6 +10,7 @@ from typing import NoReturn, Protocol, cast
 
 from engine.version import VERSION
 from service.cli.problems import UsageError
+from service.cli.words import width
 
 COMMANDS = {
     "check": "the verdict on a launch, a manifest's launches, or a file of launches",
@@ -31,6 +32,11 @@ class Command(Protocol):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, asked: argparse.Namespace) -> int: ...
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """A formatter that knows its width, so that argparse does not import what would measure it."""
+    return argparse.RawDescriptionHelpFormatter(prog, width=width())
 
 
 class _Parser(argparse.ArgumentParser):
@@ -59,7 +65,7 @@ def parse(argv: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     parser = _Parser(
         prog=f"graphgate {name}",
         description=command.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_formatter,
         allow_abbrev=False,
     )
     command.add_arguments(parser)
@@ -88,7 +94,7 @@ def _overview() -> argparse.ArgumentParser:
         usage="graphgate COMMAND ...",
         description="Preflight checks for the CUDA-graph configuration of LLM serving engines.",
         epilog="commands:\n" + "\n".join(lines) + "\n\ngraphgate COMMAND --help says more.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_formatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"graphgate {VERSION}")

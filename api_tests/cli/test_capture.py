@@ -1,0 +1,52 @@
+"""``graphgate capture``: real captures on this machine's CPU, in the command's own child process.
+
+Expected: full prefill on a gated-delta-net hybrid ends in the guard's error, as the engine dies there
+(https://github.com/sgl-project/sglang/issues/48593); everything else replays as eager runs.
+"""
+
+from __future__ import annotations
+
+from api_tests.cli.command import FULL_PREFILL, LLAMA, QWEN3_NEXT, graphgate
+
+QUICK = ("--device", "cpu", "--sizes", "1", "--layers", "2")
+
+
+def test_a_plain_model_replays_as_eager_and_is_called_emulated() -> None:
+    done = graphgate("capture", LLAMA, *QUICK)
+    assert done.code == 0, done.out + done.err
+    assert done.out.startswith("decode ok, prefill ok") or done.out.startswith("prefill ok, decode ok")
+    assert "Claim: emulated" in done.out
+    assert "measured" not in done.out
+    assert "requests  capture ms" in done.out
+
+
+def test_a_rejected_launch_is_captured_only_to_prove_it() -> None:
+    refused = graphgate("capture", QWEN3_NEXT, *QUICK, "--", *FULL_PREFILL)
+    assert refused.code == 1
+    assert refused.out.startswith("rejected: GG101")
+    assert "--on-rejected prove captures it all the same" in refused.out
+    proven = graphgate(
+        "capture", QWEN3_NEXT, "--device", "cpu", "--sizes", "1", "--on-rejected", "prove", "--verbose", "--format",
+        "json", "--", *FULL_PREFILL,
+    )  # fmt: skip
+    assert proven.code == 1
+    document = proven.document
+    assert document["verdict"]["verdict"] == "rejected"
+    report = document["report"]
+    assert report["claim"] == "emulated"
+    assert report["phases"]["prefill"]["outcome"] == "guard_refused"
+    assert "not initialised" in report["phases"]["prefill"]["error"]["message"]
+    assert report["phases"]["decode"]["outcome"] == "ok"
+    assert "worker.spawned" in proven.err
+
+
+def test_what_the_engine_refuses_cannot_be_captured() -> None:
+    done = graphgate("capture", LLAMA, *QUICK, "--on-rejected", "prove", "--", "--no-such-option")
+    assert done.code == 1
+    assert done.out.startswith("rejected: SGLang 0.5.23 refuses this launch")
+
+
+def test_a_capture_that_takes_too_long_is_ended() -> None:
+    done = graphgate("capture", LLAMA, *QUICK, "--timeout", "0.05")
+    assert done.code == 1
+    assert "timeout" in done.out
