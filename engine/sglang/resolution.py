@@ -130,6 +130,13 @@ class Resolution:
         setattr(self.args, name, value)
         self._decide(name, before, value, why, layer)
 
+    def fill(self, name: str, value: Any) -> None:
+        """Fill in an argument as the engine does where nothing is given.
+
+        For arguments that later steps read, but on which no graph and no reported value depends: it is no decision.
+        """
+        setattr(self.args, name, value)
+
     def set_graph(self, phase: Phase, key: str, value: Any, why: str, *, layer: Layer = "engine") -> None:
         """Give one graph setting another value; a change of value becomes a decision."""
         state = self.graph[phase]

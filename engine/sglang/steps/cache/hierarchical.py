@@ -15,10 +15,9 @@ def ratio(r: Resolution) -> None:
     if fraction is not None and not 0 < fraction <= 1:
         raise invalid("--hicache-host-memory-fraction must be in (0, 1].")
     if args.hicache_ratio is not None or args.hicache_size > 0:
-        r.set("hicache_host_memory_fraction", None, "a size is given")
+        r.fill("hicache_host_memory_fraction", None)
     if args.hicache_ratio is None and args.disaggregation_mode != "decode":
-        default = 1.2 if args.hicache_host_memory_mode == "buffer_only" else 2.0
-        r.set("hicache_ratio", default, "nothing given", layer="engine-default")
+        r.fill("hicache_ratio", 1.2 if args.hicache_host_memory_mode == "buffer_only" else 2.0)
 
 
 @unguarded

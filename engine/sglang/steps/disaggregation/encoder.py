@@ -50,7 +50,7 @@ def run(r: Resolution) -> None:
         chosen = (
             "zmq_to_tokenizer" if arch == "KimiK3ForConditionalGeneration" and args.tp_size > 1 else "zmq_to_scheduler"
         )
-        r.set("encoder_transfer_backend", chosen, f"for {arch}", layer="engine-default")
+        r.fill("encoder_transfer_backend", chosen)
     if (args.encoder_only or args.language_only) and arch not in _SUPPORTED:
         raise invalid(
             f"Model type {arch} is not supported for encoder disaggregation. Supported architectures: Qwen2VL, "

@@ -87,7 +87,7 @@ def _decode(r: Resolution) -> None:
         if args.max_running_requests is not None:
             worker = max(1, args.max_running_requests // num_dp_ranks(args))
             slots = worker * 2 if worker <= 32 else 0
-        r.set("disaggregation_decode_extra_slots", slots, "for requests in transfer", layer="engine-default")
+        r.fill("disaggregation_decode_extra_slots", slots)
 
 
 def _bootstrap_port(r: Resolution) -> None:

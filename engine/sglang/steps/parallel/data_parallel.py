@@ -71,7 +71,7 @@ def _head(r: Resolution) -> None:
             and args.attn_cp_size == 1
             and not args.enable_dp_lm_head
         )
-        r.set("enable_tp_lm_head_all_to_all", pure, "on for pure data-parallel decode servers", layer="engine-default")
+        r.fill("enable_tp_lm_head_all_to_all", pure)
     if args.enable_dp_lm_head:
         require(attn_dp_enabled(args), "--enable-dp-lm-head requires attention DP (--attn-dp-size).")
     if not args.enable_tp_lm_head_all_to_all:

@@ -11,7 +11,7 @@ def run(r: Resolution) -> None:
     """Choose the backend where none is given, then check the combination."""
     args = r.args
     if args.dcp_comm_backend is None:
-        r.set("dcp_comm_backend", _default(r), "nothing given", layer="engine-default")
+        r.fill("dcp_comm_backend", _default(r))
     size, backend = args.dcp_size, args.dcp_comm_backend
     if size < 1:
         raise invalid(

@@ -21,7 +21,7 @@ def run(r: Resolution) -> None:
         port = environ.read(r, "SGLANG_GRPC_PORT")
         if port is None and args.smg_grpc_mode:
             port = args.port + 10000
-        r.set("grpc_port", port, "nothing given", layer="engine-default")
+        r.fill("grpc_port", port)
     if args.grpc_response_timeout_secs <= 0:
         raise invalid("--grpc-response-timeout-secs must be positive")
     if args.grpc_port is not None:

@@ -13,4 +13,4 @@ def run(r: Resolution) -> None:
         raise invalid(f"Invalid disaggregation_mode={args.disaggregation_mode!r}")
     if args.load_balance_method == "auto":
         method = "follow_bootstrap_room" if args.disaggregation_mode == "prefill" else "round_robin"
-        r.set("load_balance_method", method, "by the server's role", layer="engine-default")
+        r.fill("load_balance_method", method)

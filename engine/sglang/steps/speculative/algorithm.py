@@ -29,9 +29,9 @@ def run(r: Resolution) -> None:
     """Names, then options, then rules."""
     args = r.args
     if args.speculative_draft_model_path is not None and args.speculative_draft_model_revision is None:
-        r.set("speculative_draft_model_revision", "main", "nothing given", layer="engine-default")
+        r.fill("speculative_draft_model_revision", "main")
     if args.speculative_moe_runner_backend is None:
-        r.set("speculative_moe_runner_backend", _draft_runner(args.moe_runner_backend), "the target's runner")
+        r.fill("speculative_moe_runner_backend", _draft_runner(args.moe_runner_backend))
     if args.speculative_algorithm is not None:
         r.set("speculative_algorithm", args.speculative_algorithm.upper(), "names are upper case")
     _resolve_name(r)
