@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,7 @@ from engine.capture.process import TAIL_BYTES
 from engine.capture.report import CaptureReport
 from engine.capture.supervisor import CaptureEvent, Supervisor
 
-torch_needed = pytest.mark.skipif(
-    subprocess.run([sys.executable, "-c", "import importlib.util as u; exit(u.find_spec('torch') is None)"]).returncode,
-    reason="the worker extra is not installed",
-)
+torch_needed = pytest.mark.skipif(find_spec("torch") is None, reason="the worker extra is not installed")
 
 
 def alive(pid: int) -> bool:
@@ -50,7 +48,8 @@ def impostor(folder: Path, body: str) -> str:
         "import json, os, pathlib, signal, subprocess, sys, time\n"
         "args = dict(zip(sys.argv[5::2], sys.argv[6::2]))\n"
         "report = pathlib.Path(args['--report'])\n"
-        "def event(name, **data): os.write(int(args['--events']), (json.dumps({'event': name, 'data': data})+'\\n').encode())\n"
+        "def event(name, **data):\n"
+        "    os.write(int(args['--events']), (json.dumps({'event': name, 'data': data}) + '\\n').encode())\n"
         + textwrap.dedent(body)
     )
     script.chmod(0o755)

@@ -61,12 +61,12 @@ class GatedDeltaNet(RecurrentMixer):
         sizes = [self.keys, self.keys, self.values]
         query, key, value = torch.split(functional.silu(mixed).float(), sizes, dim=-1)
         share = self.v_heads // self.k_heads
-        query = _unit(heads(query, self.k_heads)).repeat_interleave(share, dim=2)
-        key = _unit(heads(key, self.k_heads)).repeat_interleave(share, dim=2)
+        query = unit(heads(query, self.k_heads)).repeat_interleave(share, dim=2)
+        key = unit(heads(key, self.k_heads)).repeat_interleave(share, dim=2)
         decay = (-self.A_log.float().exp() * functional.softplus(access.dense(alpha).float() + self.dt_bias)).exp()
         out = access.scan(
             "recurrent",
-            _step,
+            delta_step,
             query * self.k_dim**-0.5,
             key,
             heads(value, self.v_heads),
@@ -80,16 +80,19 @@ class GatedDeltaNet(RecurrentMixer):
         return out
 
 
-def _step(
+def delta_step(
     state: Tensor, query: Tensor, key: Tensor, value: Tensor, decay: Tensor, beta: Tensor
 ) -> tuple[Tensor, Tensor]:
-    state = state * decay[..., None, None]
+    """One token of the gated delta rule: ``state`` ``[R, heads, keys, values]``; ``decay`` for each head, or for each
+    head and key channel."""
+    state = state * decay.view(*decay.shape, *[1] * (4 - decay.dim()))
     known = torch.einsum("rhkv,rhk->rhv", state, key)
     state = state + key[..., None] * ((value - known) * beta[..., None])[..., None, :]
     return state, torch.einsum("rhkv,rhk->rhv", state, query)
 
 
-def _unit(rows: Tensor) -> Tensor:
+def unit(rows: Tensor) -> Tensor:
+    """Each row divided by its length."""
     return rows * torch.rsqrt(rows.pow(2).sum(-1, keepdim=True) + 1e-6)
 
 
