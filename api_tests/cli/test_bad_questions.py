@@ -102,6 +102,11 @@ def test_a_program_that_asked_for_json_gets_the_error_as_json() -> None:
     assert error["remedy"].startswith("Known: ")
 
 
+def test_json_is_kept_where_the_command_line_itself_is_wrong() -> None:
+    done = graphgate("check", LLAMA, "--format", "json", "--gpuu", "H200")
+    assert (done.code, done.document["error"]["code"]) == (2, "usage")
+
+
 def test_a_manifest_that_is_none(tmp_path: Path) -> None:
     for content, said in ((b"a: [", "is not YAML"), (b"\xff\xfe", "is not UTF-8"), (b"a: 1", "No SGLang launch")):
         (tmp_path / "m.yaml").write_bytes(content)

@@ -129,6 +129,24 @@ def test_the_engine_arguments_may_name_the_model() -> None:
     assert done.document["model"]["id"] == PLAIN
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("SGLANG_ENABLE_POST_CAPTURE_KV_SIZING=1", "python3", "-m", "sglang.launch_server", "--model-path", PLAIN),
+        ("env", "SGLANG_ENABLE_POST_CAPTURE_KV_SIZING=1", "sglang", "serve", PLAIN),
+    ],
+)
+def test_a_whole_command_may_stand_there(command: tuple[str, ...]) -> None:
+    done = graphgate("check", "--format", "json", "--", *command, "--chunked-prefill-size", "4096")
+    assert done.code == 0, done.err
+    assert done.document["model"]["id"] == PLAIN
+    assert done.document["prediction"]["args"]["chunked_prefill_size"] == 4096
+    assert done.document["effective"]["arguments"] == ["--chunked-prefill-size", "4096"]
+    plain = graphgate("check", PLAIN, "--format", "json", "--", "--chunked-prefill-size", "4096").document
+    fractions = [d["prediction"]["args"]["mem_fraction_static"] for d in (plain, done.document)]
+    assert fractions[0] != fractions[1], "the command's environment counts"
+
+
 def _at_a_terminal(**settings: str) -> str:
     """Standard output of a rejected check whose standard output is a terminal."""
     ours, theirs = pty.openpty()

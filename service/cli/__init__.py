@@ -10,6 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 
 from engine.errors import QuestionError
 from service.cli.parser import parse
@@ -47,5 +48,11 @@ def _run(words: list[str]) -> int:
     except QuestionError as error:
         from service.cli.problems import report  # only where something is wrong
 
-        report(error, as_json=getattr(asked, "format", None) == "json")
+        report(error, as_json=_wants_json(words) if asked is None else getattr(asked, "format", None) == "json")
         return EXIT_UNUSABLE
+
+
+def _wants_json(words: list[str]) -> bool:
+    """Whether a command line that cannot be understood asks for JSON all the same."""
+    own = words[: words.index("--")] if "--" in words else words
+    return "--format=json" in own or any(pair == ("--format", "json") for pair in pairwise(own))

@@ -54,15 +54,25 @@ def launch_of(asked: argparse.Namespace) -> Launch:
     Raises:
         QuestionError: one of them has the wrong form, or the model is named twice or not at all.
     """
-    words = asked.engine_arguments or []
+    words, environment = asked.engine_arguments or [], _environment(asked.env)
+    positional = None
+    if words and not words[0].startswith("-"):
+        import shlex  # only where a whole command may stand there
+
+        from engine.launch_command import find_command
+
+        command = find_command(shlex.join(words), environment, field="arguments")
+        if command is not None:
+            words, positional = list(command.arguments), command.model
+            environment = {**command.environment, **environment}
     named, _ = model_in(words)
     return launch_from_arguments(
-        model_ref(asked, named),
+        model_ref(asked, named or positional),
         words,
         release=asked.release,
         gpu=asked.gpu,
         gpu_count=asked.gpu_count,
-        environment=_environment(asked.env),
+        environment=environment,
         defaults=defaults_of(asked.defaults),
     )
 

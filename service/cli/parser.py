@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol, cast
 
 from engine.version import VERSION
 from service.cli.problems import UsageError
-from service.cli.words import width
+from service.cli.words import width, wrapped
 
 COMMANDS = {
     "check": "the verdict on a launch, a manifest's launches, or a file of launches",
@@ -39,6 +39,12 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.RawDescriptionHelpFormatter(prog, width=width())
 
 
+def _description(text: str) -> str:
+    """The paragraphs wrapped to the terminal; indented ones stay as they are."""
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(p if p.startswith(" ") else "\n".join(wrapped(" ".join(p.split()))) for p in paragraphs)
+
+
 class _Parser(argparse.ArgumentParser):
     """Reports a mistake as an error of the question instead of ending the process."""
 
@@ -64,7 +70,7 @@ def parse(argv: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     command = cast("Command", importlib.import_module(f"service.cli.commands.{name}"))
     parser = _Parser(
         prog=f"graphgate {name}",
-        description=command.__doc__,
+        description=_description(command.__doc__ or ""),
         formatter_class=_formatter,
         allow_abbrev=False,
     )

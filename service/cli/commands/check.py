@@ -4,12 +4,15 @@
   graphgate check -f manifest.yaml
   graphgate check --cases launches.jsonl --models-dir DIR
 
-MODEL is a hub id (org/name), or a local folder or config.json. It is taken for a path if it begins with ./, ../ or /
-or ends in .json, and for an id otherwise. -f finds the SGLang launches in Kubernetes manifests and compose files.
---cases answers one JSON line for each line, in order.
+MODEL is a hub id (org/name), or a local folder or config.json. It is taken for a path if it begins
+with ./, ../ or / or ends in .json, and for an id otherwise. Behind -- stand the engine's arguments, or
+a whole command: python -m sglang.launch_server --model-path org/name ...
 
-Exit codes: 0 accepted or adjusted, 1 rejected (with --fail-on adjusted: or adjusted), 2 the question is unusable.
---cases: 0 every line was answered, 2 otherwise.
+-f finds the SGLang launches in Kubernetes manifests and compose files. --cases answers one JSON line
+for each line, in order.
+
+Exit codes: 0 accepted or adjusted, 1 rejected (with --fail-on adjusted: or adjusted), 2 the question
+is unusable. --cases: 0 every line was answered, 2 otherwise.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The facts of a model that bear on CUDA graphs, as read from its config.json.
 
-MODEL is a hub id (org/name), or a local folder or config.json. It is taken for a path if it begins with ./, ../ or /
-or ends in .json, and for an id otherwise.
+MODEL is a hub id (org/name), or a local folder or config.json. It is taken for a path if it begins
+with ./, ../ or / or ends in .json, and for an id otherwise.
 """
 
 from __future__ import annotations

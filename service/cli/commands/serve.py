@@ -1,6 +1,6 @@
-"""The HTTP API under /v1 with a capture worker beside it; SQLite below GRAPHGATE_DATA (./var). Nothing else is needed.
+"""The HTTP API under /v1 with a capture worker beside it; SQLite below GRAPHGATE_DATA (./var).
 
-Settings are environment variables named GRAPHGATE_..., see docs/operations.md.
+Nothing else is needed. Settings are environment variables named GRAPHGATE_..., see docs/operations.md.
 """
 
 from __future__ import annotations
