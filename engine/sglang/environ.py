@@ -19,10 +19,14 @@ _FALSE = frozenset({"false", "0", "no", "n"})
 def read(r: Resolution, name: str) -> Any:
     """The variable's value as the engine reads it, or the release's default.
 
+    A variable that came after the release has no effect there: it reads as its later default, whatever it is set to.
+
     Raises:
-        KeyError: the release declares no such variable (a mistake in a step).
+        KeyError: neither the release nor the newest one declares such a variable (a mistake in a step).
     """
-    row = r.release.tables["environment"][name]
+    row = r.release.tables["environment"].get(name)
+    if row is None:
+        return r.release.absent_environment[name]
     text = r.environment.get(name)
     if text is None and "alias" in row:
         text = r.environment.get(row["alias"])

@@ -98,7 +98,7 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
     prediction = Prediction(
         outcome="resolved",
         graph={phase: resolution.graph[phase].frozen() for phase in PHASES},
-        args={name: args[name] for name in REPORTED if name in args},
+        args={name: args[name] for name in REPORTED if name in release.defaults},
         locked=tuple(sorted(resolution.locked)),
         unexamined=_unexamined(parsed),
         log=tuple(resolution.log),
@@ -107,11 +107,11 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
 
 
 def _resolution(release: Release, parsed: Parsed, launch: Launch, facts: ModelFacts, gpu: Gpu) -> Resolution:
-    args = {**release.defaults, **parsed.values}
+    args = {**release.absent, **release.defaults, **parsed.values}
     args["model_path"] = launch.model.id or launch.model.path or facts.model_id or "model"
     resolution = Resolution(
         release=release,
-        model=lambda r: EngineModel.of(facts, release, r.args, sm=platform_of(gpu).device_sm),
+        model=lambda r: EngineModel.of(facts, release, r.args, sm=platform_of(gpu).sm, environment=r.environment),
         hardware=gpu,
         args=args,
         given=parsed.given,

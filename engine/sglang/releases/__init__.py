@@ -32,7 +32,9 @@ class Release:
     ``text`` is the release whose data answer; ``asked`` the release that was asked for, and ``note`` says in a
     sentence where the two differ. ``options`` parses its command line; ``defaults`` is the value of every argument
     where nothing is given; ``graph`` its graph language; ``ladders`` its capture
-    sizes (prefill, decode, speculative); ``tables`` the rest of its data.
+    sizes (prefill, decode, speculative); ``tables`` the rest of its data. ``absent`` and ``absent_environment`` hold
+    the arguments and environment variables that came after it, at the newest release's defaults: what a newer step
+    reads of them is what the older release does without them.
     """
 
     version: Version
@@ -41,6 +43,8 @@ class Release:
     note: str | None
     options: CommandLine
     defaults: Mapping[str, Any]
+    absent: Mapping[str, Any]
+    absent_environment: Mapping[str, Any]
     tables: Mapping[str, Any]
     graph: GraphLanguage
     ladders: Mapping[str, Segments]
@@ -84,6 +88,8 @@ def _data(text: str) -> Release:
     command_line = json.loads((folder / "options.json").read_text(encoding="utf-8"))
     tables = json.loads((folder / "tables.json").read_text(encoding="utf-8"))
     language = GraphLanguage.from_table(tables["graph"])
+    newest = known_releases()[-1]
+    later = _data(newest) if text != newest else None
     major, minor, patch = (int(part) for part in text.split("."))
     return Release(
         version=(major, minor, patch),
@@ -92,10 +98,20 @@ def _data(text: str) -> Release:
         note=None,
         options=CommandLine.from_rows(command_line["options"], language),
         defaults=command_line["defaults"],
+        absent=_missing(later.defaults, command_line["defaults"]) if later else {},
+        absent_environment={
+            name: row["default"] for name, row in _missing(later.tables["environment"], tables["environment"]).items()
+        }
+        if later
+        else {},
         tables=tables,
         graph=language,
         ladders={name: as_segments(rows) for name, rows in tables["ladders"].items()},
     )
+
+
+def _missing(newer: Mapping[str, Any], older: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in newer.items() if name not in older}
 
 
 @cache
@@ -142,6 +158,8 @@ def _other(release: Release, asked: str, note: str) -> Release:
         note=note,
         options=release.options,
         defaults=release.defaults,
+        absent=release.absent,
+        absent_environment=release.absent_environment,
         tables=release.tables,
         graph=release.graph,
         ladders=release.ladders,
