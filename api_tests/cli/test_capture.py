@@ -6,7 +6,13 @@ Expected: full prefill on a gated-delta-net hybrid ends in the guard's error, as
 
 from __future__ import annotations
 
-from api_tests.cli.command import FULL_PREFILL, LLAMA, QWEN3_NEXT, graphgate
+import os
+import signal
+import subprocess
+import sys
+
+from api_tests.cli.command import FULL_PREFILL, LLAMA, QWEN3_NEXT, environment, graphgate
+from api_tests.material import ROOT
 
 QUICK = ("--device", "cpu", "--sizes", "1", "--layers", "2")
 
@@ -50,3 +56,27 @@ def test_a_capture_that_takes_too_long_is_ended() -> None:
     done = graphgate("capture", LLAMA, *QUICK, "--timeout", "0.05")
     assert done.code == 1
     assert "timeout" in done.out
+
+
+def test_an_interrupt_ends_the_capture_and_its_process() -> None:
+    words = [sys.executable, "-m", "service", "capture", LLAMA, "--device", "cpu", "--verbose"]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env=environment(), text=True
+    ) as process:
+        assert process.stderr is not None
+        spawned = process.stderr.readline()
+        assert "worker.spawned" in spawned
+        child = int(spawned.rpartition("pid=")[2])
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 1
+    assert "cancelled" in out.splitlines()[0]
+    assert not _alive(child)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

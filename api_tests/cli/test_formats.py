@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # it ships no types
+import jsonschema
 import pytest
 
 from api_tests.cli.command import FULL_PREFILL, LLAMA, QWEN3_NEXT, graphgate

@@ -11,8 +11,10 @@ Exit codes: 0 every phase is ok, 1 it is not or the launch is rejected, 2 the qu
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
+import threading
 import uuid
 from pathlib import Path
 
@@ -83,11 +85,19 @@ def _shown(asked: argparse.Namespace, verdict: Verdict, report: CaptureReport) -
 
 
 def _captured(job: CaptureJob, *, verbose: bool) -> CaptureReport:
+    """The report; an interrupt ends the capture, and the report says so."""
+
     def tell(event: CaptureEvent) -> None:
         print(event_line(event.at, event.name, event.data), file=sys.stderr, flush=True)
 
-    with tempfile.TemporaryDirectory(prefix="graphgate-") as folder:
-        return Supervisor(Path(folder)).run(job, on_event=tell if verbose else None)
+    cancel = threading.Event()
+    before = {number: signal.signal(number, lambda *_: cancel.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with tempfile.TemporaryDirectory(prefix="graphgate-") as folder:
+            return Supervisor(Path(folder)).run(job, on_event=tell if verbose else None, cancel=cancel)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _refused(asked: argparse.Namespace, answer: Answer, *, provable: bool) -> int:
