@@ -43,11 +43,28 @@ num_attention_heads num_attention_heads_per_layer num_experts num_experts_per_to
 num_key_value_heads num_kv_heads num_local_experts num_loops num_mtp_layers num_nextn_predict_layers
 num_shared_experts prefix_lm q_lora_rank qk_nope_head_dim qk_rope_head_dim quantization_config rope_parameters
 rope_scaling seq_length sliding_window sliding_window_pattern sliding_window_size sparse_attention_config
-swa_head_dim swa_kv_lora_rank swa_num_key_value_heads swa_qk_rope_head_dim swa_v_head_dim topk_group topk_method
+swa_head_dim swa_kv_lora_rank swa_num_key_value_heads swa_qk_rope_head_dim swa_v_head_dim tie_word_embeddings topk_group topk_method
 use_bidirectional_attention use_dsa use_kda use_mla use_mla_nope use_ngram_embedding use_sliding_window v_head_dim
 vision_n_layers vision_vocab_size vocab_size window_size zero_expert_num
 """
 ATTRIBUTES = tuple(_ATTRIBUTES.split())
+COUNTS = (
+    "head_dim",
+    "hidden_size",
+    "intermediate_size",
+    "kv_lora_rank",
+    "max_position_embeddings",
+    "num_attention_heads",
+    "num_experts",
+    "num_hidden_layers",
+    "num_key_value_heads",
+    "q_lora_rank",
+    "qk_nope_head_dim",
+    "qk_rope_head_dim",
+    "sliding_window",
+    "v_head_dim",
+    "vocab_size",
+)
 SUB_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 OTHER_SUB_CONFIGS = ("vision_config", "audio_config", "sound_config")
 FOLLOWS = ("num_key_value_heads", "head_dim", "v_head_dim", "lightning_nh")
@@ -82,6 +99,9 @@ def follows(cls: Any) -> dict[str, str]:
         ("head_dim", "qk_rope_head_dim", {"qk_rope_head_dim": 36}, 36),
         ("head_dim", "qk_nope_head_dim+qk_rope_head_dim", {"qk_rope_head_dim": 36, "qk_nope_head_dim": 300}, 336),
         ("v_head_dim", "head_dim", {"head_dim": 222}, 222),
+        ("swa_head_dim", "head_dim", {"head_dim": 222}, 222),
+        ("swa_v_head_dim", "v_head_dim", {"v_head_dim": 224}, 224),
+        ("swa_v_head_dim", "head_dim", {"head_dim": 222}, 222),
     ):
         for nothing in ({}, {name: None}):
             with contextlib.suppress(Exception):
@@ -136,6 +156,8 @@ def model_classes() -> dict[str, Any]:
         row["follows"] = follows(cls)
         row["ignores"] = ignores(cls, row["defaults"])
         row |= peculiarities(cls, row["defaults"])
+        with contextlib.suppress(KeyError):  # a file is read by the library's own class first
+            row["not_null"] |= peculiarities(CONFIG_MAPPING[name], {})["not_null"]
         out[name] = {k: v for k, v in row.items() if v is False or v not in ({}, [], None)}
     return out
 
@@ -189,7 +211,8 @@ def peculiarities(cls: Any, known: dict[str, Any]) -> dict[str, Any]:
     """What the class does to values that it is given.
 
     ``flat_text``: text fields at the top of the file reach the text configuration; ``gated_window``: a sliding window
-    counts only with ``use_sliding_window``; ``architectures``: the class names its own.
+    counts only with ``use_sliding_window``; ``architectures``: the class names its own; ``not_null``: the type of a
+    count that it does not take as null.
     """
     out: dict[str, Any] = {}
     probe = {"num_attention_heads": 52, "hidden_size": 5200, "num_hidden_layers": 4, "vocab_size": 4444}
@@ -201,6 +224,15 @@ def peculiarities(cls: Any, known: dict[str, Any]) -> dict[str, Any]:
         on = cls(sliding_window=77, use_sliding_window=True).sliding_window
         if (off, on) == (None, 77):
             out["gated_window"] = bool(known.get("use_sliding_window", False))
+    not_null = {}
+    for name in COUNTS:
+        try:
+            cls(**{name: None})
+        except Exception as error:
+            found = re.search(rf"Field '{name}' expected (\w+), got NoneType", str(error))
+            if found:
+                not_null[name] = found.group(1)
+    out["not_null"] = not_null
     with contextlib.suppress(Exception):
         named = cls(architectures=["NoSuchForCausalLM"]).architectures
         if named != ["NoSuchForCausalLM"] and named:

@@ -7,14 +7,14 @@ as they stand then; so does this one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from engine.sglang import model_shapes
-from engine.sglang.hf_config import HfConfig, read_config
+from engine.sglang import model_shapes, model_traits
+from engine.sglang.hf_config import HfConfig, read_config, text_config
 from engine.sglang.model_tables import ArchitectureLists, architecture_lists, model_classes
-from engine.sglang.quantization import parsed_config, verified
+from engine.sglang.quantization import MARLIN_SM, parsed_config, verified
 from engine.sglang.resolution import Refusal
 from engine.sglang.state_carrying import StateCarrying, state_carrying_of
 
@@ -22,24 +22,6 @@ if TYPE_CHECKING:
     from engine.models.facts import ModelFacts
     from engine.sglang.releases import Release
 
-_MULTIMODAL_OFF = frozenset(
-    {
-        "Gemma3ForConditionalGeneration",
-        "Llama4ForConditionalGeneration",
-        "Step3VLForConditionalGeneration",
-        "InklingForConditionalGeneration",
-    }
-)
-_MIMO_V2 = frozenset({"MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM"})
-_GLM_NEXT_TYPES = ("glm5_next", "glm5_next_text")
-_CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
-_DTYPES: Mapping[str, str] = {
-    "half": "float16",
-    "float16": "float16",
-    "float": "float32",
-    "float32": "float32",
-    "bfloat16": "bfloat16",
-}
 _READ = (
     "quantization",
     "context_length",
@@ -52,7 +34,14 @@ _READ = (
     "language_model_only",
     "disable_hybrid_swa_memory",
 )
-_KEPT = 256
+_VARIABLES = (
+    "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN",
+    "SGLANG_IS_IN_CI",
+    "SGLANG_EXTERNAL_MM_MODEL_ARCH",
+    "SGLANG_DSV4_FP4_EXPERTS",
+)
+_UNSET: tuple[str | None, ...] = (None,) * len(_VARIABLES)
+_KEPT = 512
 _cache: dict[tuple[Any, ...], tuple[Any, dict[str, Any] | Refusal]] = {}
 
 
@@ -117,23 +106,31 @@ class EngineModel:
     linear_spec: dict[str, Any] | None
     quantization_config: dict[str, Any] | None
 
-    def __init__(self, facts: ModelFacts, release: str, args: Any, sm: int) -> None:
-        self._source = (facts, release, args, sm)
+    def __init__(self, facts: ModelFacts, release: str, args: Any, sm: int, environment: Mapping[str, str]) -> None:
+        self._source = (facts, release, args, sm, environment)
 
     @classmethod
-    def of(cls, facts: ModelFacts, release: Release, args: Any, *, sm: int = 90) -> EngineModel:
+    def of(
+        cls,
+        facts: ModelFacts,
+        release: Release,
+        args: Any,
+        *,
+        sm: int = 90,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> EngineModel:
         """The model for one launch: ``args`` is the launch's argument record (``Resolution.args``) or a mapping.
 
         Nothing is read before the first attribute is asked for; then the arguments' values of that moment count, and
-        the answer is kept for other launches of the same model. ``sm`` is the GPU's compute capability (90 for 9.0).
+        the answer is kept for other launches of the same model. ``sm`` is the GPU's compute capability (90 for 9.0),
+        ``environment`` the launch's.
         """
-        return cls(facts, release.text, args, sm)
+        return cls(facts, release.text, args, sm, environment)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        facts, release, args, sm = self._source
-        self.__dict__.update(_derived(facts, release, args, sm))
+        self.__dict__.update(_derived(*self._source))
         try:
             return self.__dict__[name]
         except KeyError:
@@ -167,14 +164,15 @@ def _value(args: Any, name: str) -> Any:
     return args.get(name) if isinstance(args, Mapping) else getattr(args, name, None)
 
 
-def _derived(facts: ModelFacts, release: str, args: Any, sm: int) -> dict[str, Any]:
+def _derived(facts: ModelFacts, release: str, args: Any, sm: int, environment: Mapping[str, str]) -> dict[str, Any]:
     asked = tuple(_value(args, name) for name in _READ)
-    key = (id(facts), release, sm, asked)
+    variables = tuple(environment.get(name) for name in _VARIABLES) if environment else _UNSET
+    key = (id(facts), release, sm >= MARLIN_SM, asked, variables)
     known = _cache.get(key)
     if known is None:
         answer: dict[str, Any] | Refusal
         try:
-            answer = _derive(facts, release, dict(zip(_READ, asked, strict=True)), sm)
+            answer = _derive(facts, release, dict(zip((*_READ, *_VARIABLES), (*asked, *variables), strict=True)), sm)
         except Refusal as refusal:
             answer = refusal
         if len(_cache) >= _KEPT:
@@ -187,12 +185,14 @@ def _derived(facts: ModelFacts, release: str, args: Any, sm: int) -> dict[str, A
 
 def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -> dict[str, Any]:
     if args["quantize_and_serve"]:
-        _refuse_quantize_and_serve(args["quantization"])
-    overrides = _overrides(args["json_model_override_args"])
+        model_traits.refuse_quantize_and_serve(args["quantization"])
+    overrides = model_traits.overrides_of(args["json_model_override_args"])
     lists = architecture_lists(release)
     path = facts.model_id or "the model"
     hf, text = read_config(facts.config, model_classes(release), path)
-    _apply_overrides(hf, overrides)
+    if overrides:
+        model_traits.apply_overrides(hf, overrides)
+        text = text_config(hf)
     m: dict[str, Any] = {"hf": hf, "text": text, "lists": lists, "model_type": hf.get("model_type")}
     m["text_model_type"] = text.get("model_type")
     names = hf.get("architectures")
@@ -209,8 +209,8 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
     architectures = tuple(names)
     m["architectures"] = architectures
     m["arch"] = architectures[0]
-    _modality(m, hf, text, enable, args["model_impl"])
-    _quantization_layout(m, hf)
+    model_traits.modality(m, hf, text, enable, args)
+    model_traits.quantization_layout(m, hf, args["SGLANG_DSV4_FP4_EXPERTS"])
     m["attention_chunk_size"] = text.get("attention_chunk_size")
     m["sliding_window_size"] = next(
         (v for k in ("sliding_window_size", "sliding_window", "window_size") if (v := text.get(k)) is not None), None
@@ -219,8 +219,8 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
         not gemma_embedding and not lists.any("not_generation", architectures) and not args["is_embedding"]
     )
     m["use_ngram_embedding"] = bool(hf.get("use_ngram_embedding", False))
-    m["dtype"] = _dtype(text, args["dtype"])
-    m["context_len"] = _context_length(hf, text, args["context_length"])
+    m["dtype"] = model_traits.dtype_of(text, args["dtype"])
+    m["context_len"] = model_traits.context_length(hf, text, args)
     m |= model_shapes.derive(text, architectures, lists)
     m["is_hybrid_swa"] = (
         model_shapes.is_hybrid_swa(text, architectures, lists) and not args["disable_hybrid_swa_memory"]
@@ -236,160 +236,8 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
     m["is_deepseek_dsa"] = m["arch"] in lists.of("dsa") and hf.get("index_topk") is not None
     m["is_deepseek_v4"] = m["arch"] in lists.of("dsv4")
     m["is_minimax_sparse"] = m["arch"] in lists.of("minimax_sparse")
-    own_text = _own_text(hf, text)
-    m["uses_kda_attention"] = any(_uses_kda(c) for c in (hf, own_text))
+    own_text = model_traits.own_text(hf, text)
+    m["uses_kda_attention"] = any(model_traits.uses_kda(c) for c in (hf, own_text))
     m["state_carrying"] = state_carrying_of(hf, text, own_text, lists.linear_specs)
-    m["linear_spec"] = _linear_spec(hf, own_text, m["arch"], lists)
+    m["linear_spec"] = model_traits.linear_spec_of(hf, own_text, m["arch"], lists)
     return m
-
-
-def _refuse_quantize_and_serve(quantization: str | None) -> None:
-    methods = ("modelopt", "modelopt_fp4", "modelopt_fp8", "modelopt_mixed", "nvfp4_online")
-    if quantization not in methods:
-        raise Refusal(
-            "ValueError",
-            f"quantize_and_serve requires ModelOpt quantization (set with --quantization {{{', '.join(methods)}}})",
-        )
-    raise Refusal(
-        "NotImplementedError",
-        "quantize_and_serve functionality is currently disabled due to compatibility issues. Please use the separate "
-        "quantize-then-deploy workflow instead. Step 1: Quantize and export model. Step 2: Deploy the exported model.",
-    )
-
-
-def _overrides(text: str | None) -> dict[str, Any]:
-    if not text or text == "{}":
-        return {}
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise Refusal("JSONDecodeError", str(error)) from None
-    return value if isinstance(value, dict) else {}
-
-
-def _apply_overrides(hf: HfConfig, overrides: Mapping[str, Any]) -> None:
-    for key, value in overrides.items():
-        current = hf.get(key)
-        if isinstance(value, Mapping) and isinstance(current, HfConfig):
-            current.values.update(value)
-        elif key in ("rope_scaling", "rope_parameters") and isinstance(value, Mapping) and isinstance(current, Mapping):
-            hf.values["rope_scaling"] = hf.values["rope_parameters"] = {**current, **value}
-        else:
-            hf.values[key] = value
-
-
-def _own_text(hf: HfConfig, text: HfConfig) -> HfConfig:
-    """What the configuration's own ``get_text_config`` gives."""
-    for key in ("text_config", "llm_config", "language_config"):
-        sub = hf.get(key)
-        if isinstance(sub, HfConfig):
-            return sub
-    return text if hf.has("thinker_config") else hf
-
-
-def _modality(m: dict[str, Any], hf: HfConfig, text: HfConfig, enable: bool | None, model_impl: str | None) -> None:
-    lists: ArchitectureLists = m["lists"]
-    names: tuple[str, ...] = m["architectures"]
-    transformers = model_impl == "transformers"
-    if enable is None:
-        if names[0] in _MULTIMODAL_OFF and not transformers:
-            enable = False
-        else:
-            text_only_mimo = names[0] == "MiMoV2ForCausalLM" and not (
-                hf.has("vision_config") and hf.has("audio_config")
-            )
-            enable = not text_only_mimo
-    towers = hf is not text or (transformers and (hf.has("vision_config") or hf.has("audio_config")))
-    dsv41_vision = m["model_type"] == "deepseek_v41" and (hf.get("vision_n_layers") or 0) > 0
-    multimodal = bool(enable and not m["is_lm_only"] and (lists.any("multimodal", names) or towers or dsv41_vision))
-    m["is_multimodal"] = multimodal
-    m["is_audio_model"] = bool(enable and lists.any("audio", names))
-    m["is_image_understandable_model"] = multimodal and (hf.get("vision_config") is not None or dsv41_vision)
-    m["is_multimodal_chunked_prefill_supported"] = bool(
-        enable and not lists.any("no_multimodal_chunked_prefill", names)
-    )
-    piecewise = lists.any("multimodal_piecewise", names)
-    m["is_piecewise_cuda_graph_disabled_model"] = lists.any("piecewise_disabled", names) or (
-        multimodal and not piecewise
-    )
-    m["is_multimodal_piecewise_cuda_graph_supported"] = bool(enable and piecewise)
-    m["is_multimodal_breakable_cuda_graph_supported"] = bool(enable and lists.any("multimodal_breakable", names))
-    m["is_encoder_decoder"] = lists.any("encoder_decoder", names)
-    m["is_local_attention_model"] = lists.any("local_attention", names)
-
-
-def _quantization_layout(m: dict[str, Any], hf: HfConfig) -> None:
-    raw = hf.get("quantization_config")
-    config: dict[str, Any] = dict(raw) if isinstance(raw, Mapping) else {}
-    m["hf_quant_config"] = config
-    routed = config.get("routed_experts_quant_method")
-    fp4 = routed == "mxfp4" or (m["arch"] in _MIMO_V2 and str(config.get("store_dtype") or "").lower() == "mxfp4")
-    if m["arch"] in m["lists"].of("dsv4") and routed is None:
-        fp4 = True  # the engine's default where it cannot read the checkpoint's weights
-    m["is_fp4_experts"] = fp4
-    m["nvfp4_moe"] = (
-        str(config.get("quant_algo", "")).upper() == "MIXED_PRECISION"
-        and str(config.get("moe_quant_algo", "")).upper() == "NVFP4"
-        and config.get("group_size") is not None
-    )
-
-
-def _dtype(text: HfConfig, asked: str | None) -> str:
-    own = text.get("dtype")
-    own = _DTYPES.get(own, "float32") if isinstance(own, str) else "float32"
-    asked = (asked or "auto").lower()
-    if asked == "auto":
-        if own != "float32":
-            return own
-        return "bfloat16" if str(text.get("model_type") or "").startswith("gemma") else "float16"
-    if asked not in _DTYPES:
-        raise Refusal("ValueError", f"Unknown dtype: {asked}")
-    return _DTYPES[asked]
-
-
-def _context_length(hf: HfConfig, text: HfConfig, asked: int | None) -> int:
-    rope = text.get("rope_scaling")
-    factor: Any = 1
-    if isinstance(rope, Mapping) and rope:
-        factor = rope.get("factor", 1)
-        if "original_max_position_embeddings" in rope or rope.get("rope_type") == "llama3":
-            factor = 1
-    derived = 2048
-    for key in _CONTEXT_KEYS:
-        value = text.get(key)
-        if value is not None:
-            derived = int(factor * value)
-            break
-    if asked is None:
-        return min(derived, 8192) if (hf.get("architectures") or [""])[0] == "EmbeddingGemma2Model" else derived
-    if asked > derived:
-        raise Refusal(
-            "ValueError",
-            f"Warning: User-specified context_length ({asked}) is greater than the derived context_length ({derived}). "
-            "This may lead to incorrect model outputs or CUDA errors. Note that the derived context_length may differ "
-            "from max_position_embeddings in the model's config. To allow overriding this maximum, set the env var "
-            "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1",
-        )
-    return asked
-
-
-def _uses_kda(config: HfConfig) -> bool:
-    linear = config.get("linear_attn_config")
-    if isinstance(linear, Mapping) and linear.get("kda_layers"):
-        return True
-    return (
-        "linear_attention" in (config.get("layer_types") or ())
-        and config.get("linear_num_heads") is not None
-        and config.get("linear_head_dim") is not None
-    )
-
-
-def _linear_spec(hf: HfConfig, own_text: HfConfig, arch: str, lists: ArchitectureLists) -> dict[str, Any] | None:
-    for spec in lists.linear_specs:
-        if arch in spec["architectures"]:
-            return spec
-    for spec in lists.linear_specs:
-        config = own_text if spec["unwrap"] else hf
-        if spec["class"] in config.bases and not spec["predicate"]:
-            return spec
-    return None

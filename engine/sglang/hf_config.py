@@ -17,6 +17,7 @@ TEXT_KEYS = ("thinker_config", "llm_config", "language_config", "text_config")
 SUB_KEYS = (*TEXT_KEYS, "vision_config", "audio_config", "sound_config")
 
 _LONGCAT = frozenset({"LongcatCausalLM", "LongcatFlashForCausalLM", "LongcatFlashNgramForCausalLM"})
+_GEMMA4_FULL_HEAD = 512
 _GEMMA4 = frozenset(
     {"gemma4", "gemma4_assistant", "gemma4_unified", "gemma4_unified_assistant", "diffusion_gemma", "embedding_gemma2"}
 )
@@ -81,7 +82,7 @@ def read_config(
     hf = _object(config, row, classes)
     hf.values["architectures"] = list(hf.get("architectures") or ()) or None
     hf.values["model_type"] = model_type
-    text = _text_config(hf, first)
+    text = text_config(hf)
     if not row.get("registry") and text is not hf:
         for key, value in text.values.items():
             if value is not None:
@@ -139,6 +140,13 @@ def _object(config: Mapping[str, Any], row: Mapping[str, Any], classes: Mapping[
     """One configuration object: defaults of its class, the file over them, what follows from other attributes."""
     values: dict[str, Any] = dict(row.get("defaults", {}))
     ignored = row.get("ignores", ())
+    for name, kind in row.get("not_null", {}).items():
+        if name in config and config[name] is None:
+            raise Refusal(
+                "StrictDataclassFieldValidationError",
+                f"Validation error for field '{name}':\n    TypeError: Field '{name}' expected {kind}, got NoneType "
+                "(value: None)",
+            )
     values |= {key: value for key, value in config.items() if key not in ignored}
     for name, real in row.get("map", {}).items():
         if real in config:
@@ -185,7 +193,7 @@ def _sub_configs(
             elif known is not None:
                 values[key] = _known_sub(raw, known, classes)
             else:
-                values[key] = _plain_sub(raw) if key in TEXT_KEYS else HfConfig({}, "dict")
+                values[key] = plain_config(raw) if key in TEXT_KEYS else HfConfig({}, "dict")
             if values[key].get("model_type") is None:
                 values[key].values["model_type"] = own or (known or {}).get("model_type")
         elif known is not None and raw is None and not known.get("absent"):
@@ -204,7 +212,7 @@ def _known_sub(raw: Mapping[str, Any], known: Mapping[str, Any], classes: Mappin
     return sub
 
 
-def _plain_sub(raw: Mapping[str, Any]) -> HfConfig:
+def plain_config(raw: Mapping[str, Any]) -> HfConfig:
     """A dictionary that the engine wraps without a class of its own."""
     values = dict(raw)
     _dtype(values)
@@ -251,7 +259,13 @@ def _rope(values: dict[str, Any], *, by_layer: bool = False) -> None:
     values["rope_scaling"] = values["rope_parameters"] = rope
 
 
-def _text_config(hf: HfConfig, first: str | None) -> HfConfig:
+def text_config(hf: HfConfig) -> HfConfig:
+    """The configuration of the language model; the object itself for a text-only model.
+
+    Raises:
+        Refusal: AssertionError where the text configuration is no language model's.
+    """
+    first = (hf.get("architectures") or [None])[0]
     if first is not None and first.startswith("Llava") and first.endswith("ForCausalLM"):
         hf.values["dtype"] = "float16"
         return hf
@@ -283,9 +297,10 @@ def _gemma4_shapes(text: HfConfig) -> None:
     """Gemma 4 writes the sliding layers' shape first; the engine keeps the full-attention layers' in its place."""
     values = text.values
     sliding = (values.get("head_dim"), values.get("num_key_value_heads"))
-    full_dim, full_heads = values.get("global_head_dim"), values.get("num_global_key_value_heads")
+    shared = values.get("attention_k_eq_v", text.class_name != "Gemma4TextConfig")
+    full_heads = values.get("num_global_key_value_heads") if shared else None
     values["swa_head_dim"] = values["swa_v_head_dim"] = sliding[0]
     values["swa_num_key_value_heads"] = sliding[1]
-    values["head_dim"] = full_dim or sliding[0]
-    values["num_key_value_heads"] = full_heads or sliding[1]
+    values["head_dim"] = values.get("global_head_dim", _GEMMA4_FULL_HEAD)
+    values["num_key_value_heads"] = sliding[1] if full_heads is None else full_heads
     values.setdefault("v_head_dim", values["head_dim"])

@@ -23,6 +23,8 @@ _COMPATIBLE: Mapping[str, tuple[str, ...]] = {
     "w8a8_fp8": ("compressed-tensors", "compressed_tensors"),
     "auto-round-int8": ("compressed-tensors", "compressed_tensors"),
 }
+MARLIN_SM = 80
+"""The compute capability from which the engine converts AWQ and GPTQ checkpoints to Marlin kernels."""
 _MARLIN_GROUPS = (-1, 32, 64, 128)
 
 
@@ -86,7 +88,7 @@ def _override(config: Mapping[str, Any], asked: str | None, sm: int) -> str | No
         return "gptq_marlin"
     if asked == "moe_wna16":
         gptq = lower == "gptq" and not config.get("desc_act") and config.get("bits") in (4, 8)
-        if gptq or (lower == "awq" and config.get("bits") == 4 and sm >= 75):
+        if gptq or (lower == "awq" and config.get("bits") == 4):
             return "moe_wna16"
     if asked == "humming" and method != "mxfp4":
         return "humming"
@@ -105,7 +107,7 @@ def _awq_marlin(config: Mapping[str, Any], sm: int) -> bool:
     if any(config.get(key) is None for key in ("bits", "group_size", "zero_point")):
         return False
     return (
-        config["bits"] in (4, 8) and sm >= 80 and bool(config["zero_point"]) and config["group_size"] in _MARLIN_GROUPS
+        config["bits"] in (4, 8) and sm >= MARLIN_SM and bool(config["zero_point"]) and config["group_size"] in _MARLIN_GROUPS
     )
 
 
@@ -114,7 +116,7 @@ def _gptq_marlin(config: Mapping[str, Any], sm: int) -> bool:
         return False
     if any(config.get(key) is None for key in ("bits", "group_size", "sym", "desc_act")):
         return False
-    return config["bits"] in (4, 8) and bool(config["sym"]) and sm >= 80 and config["group_size"] in _MARLIN_GROUPS
+    return config["bits"] in (4, 8) and bool(config["sym"]) and sm >= MARLIN_SM and config["group_size"] in _MARLIN_GROUPS
 
 
 def verified(config: Mapping[str, Any] | None, asked: str | None, methods: tuple[str, ...], sm: int) -> str | None:

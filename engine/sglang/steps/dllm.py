@@ -69,9 +69,11 @@ def _renoise(r: Resolution) -> None:
         raise Refusal("ValueError", "DiffusionGemma does not support context parallelism")
     if r.model.quantization is not None:
         raise Refusal("ValueError", "DiffusionGemma does not support quantized loading")
-    text = hf.require("text_config")
-    inner = text.get("tie_word_embeddings", True) if isinstance(text, HfConfig) else False
-    if not (hf.get("tie_word_embeddings", True) and inner):
+    tied = hf.get("tie_word_embeddings", False)
+    if tied:
+        text = hf.require("text_config")
+        tied = isinstance(text, HfConfig) and text.get("tie_word_embeddings", False)
+    if not tied:
         raise Refusal("ValueError", "DiffusionGemma requires tied word embeddings")
     if r.graph["prefill"].backend == "full":
         prefill, _ = attention_backends(args)

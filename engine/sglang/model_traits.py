@@ -1,0 +1,223 @@
+"""What the engine reads off a configuration, one question a function: modality, type, context length, overrides.
+
+Facts: ``sglang/srt/configs/model_config.py`` (0.5.23).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from engine.sglang.hf_config import TEXT_KEYS, HfConfig, plain_config
+from engine.sglang.model_tables import ArchitectureLists
+from engine.sglang.resolution import Refusal
+
+_MULTIMODAL_OFF = frozenset(
+    {
+        "Gemma3ForConditionalGeneration",
+        "Llama4ForConditionalGeneration",
+        "Step3VLForConditionalGeneration",
+        "InklingForConditionalGeneration",
+    }
+)
+_MIMO_V2 = frozenset({"MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM"})
+_CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
+_DTYPES: Mapping[str, str] = {
+    "half": "float16",
+    "float16": "float16",
+    "float": "float32",
+    "float32": "float32",
+    "bfloat16": "bfloat16",
+}
+
+
+def refuse_quantize_and_serve(quantization: str | None) -> None:
+    """The engine has this switched off.
+
+    Raises:
+        Refusal: always; which one depends on the method.
+    """
+    methods = ("modelopt", "modelopt_fp4", "modelopt_fp8", "modelopt_mixed", "nvfp4_online")
+    if quantization not in methods:
+        raise Refusal(
+            "ValueError",
+            f"quantize_and_serve requires ModelOpt quantization (set with --quantization {{{', '.join(methods)}}})",
+        )
+    raise Refusal(
+        "NotImplementedError",
+        "quantize_and_serve functionality is currently disabled due to compatibility issues. Please use the separate "
+        "quantize-then-deploy workflow instead. Step 1: Quantize and export model. Step 2: Deploy the exported model.",
+    )
+
+
+def overrides_of(text: str | None) -> dict[str, Any]:
+    """``--json-model-override-args`` as a mapping.
+
+    Raises:
+        Refusal: it is not JSON.
+    """
+    if not text or text == "{}":
+        return {}
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Refusal("JSONDecodeError", str(error)) from None
+    return value if isinstance(value, dict) else {}
+
+
+def apply_overrides(hf: HfConfig, overrides: Mapping[str, Any]) -> None:
+    """Write the operator's own fields over the configuration; those of a sub-configuration are merged into it."""
+    for key, value in overrides.items():
+        current = hf.get(key)
+        if isinstance(value, Mapping) and isinstance(current, HfConfig):
+            current.values.update(value)
+        elif isinstance(value, Mapping) and key in TEXT_KEYS:
+            hf.values[key] = plain_config(value)
+        elif key in ("rope_scaling", "rope_parameters") and isinstance(value, Mapping) and isinstance(current, Mapping):
+            hf.values["rope_scaling"] = hf.values["rope_parameters"] = {**current, **value}
+        else:
+            hf.values[key] = value
+
+
+def own_text(hf: HfConfig, text: HfConfig) -> HfConfig:
+    """What the configuration's own ``get_text_config`` gives."""
+    for key in ("text_config", "llm_config", "language_config"):
+        sub = hf.get(key)
+        if isinstance(sub, HfConfig):
+            return sub
+    return text if hf.has("thinker_config") else hf
+
+
+def modality(m: dict[str, Any], hf: HfConfig, text: HfConfig, enable: bool | None, args: Mapping[str, Any]) -> None:
+    """Set what the model takes besides text, and which prefill graphs the engine allows it with that."""
+    lists: ArchitectureLists = m["lists"]
+    names: tuple[str, ...] = m["architectures"]
+    transformers = args["model_impl"] == "transformers"
+    external = args["SGLANG_EXTERNAL_MM_MODEL_ARCH"] in names
+    if enable is None:
+        if names[0] in _MULTIMODAL_OFF and not transformers:
+            enable = False
+        else:
+            text_only_mimo = names[0] == "MiMoV2ForCausalLM" and not (
+                hf.has("vision_config") and hf.has("audio_config")
+            )
+            enable = not text_only_mimo
+    towers = hf is not text or (transformers and (hf.has("vision_config") or hf.has("audio_config")))
+    dsv41_vision = m["model_type"] == "deepseek_v41" and (hf.get("vision_n_layers") or 0) > 0
+    multimodal = bool(
+        enable and not m["is_lm_only"] and (lists.any("multimodal", names) or external or towers or dsv41_vision)
+    )
+    m["is_multimodal"] = multimodal
+    m["is_audio_model"] = bool(enable and lists.any("audio", names))
+    m["is_image_understandable_model"] = multimodal and (hf.get("vision_config") is not None or dsv41_vision)
+    m["is_multimodal_chunked_prefill_supported"] = bool(
+        enable and not lists.any("no_multimodal_chunked_prefill", names)
+    )
+    piecewise = lists.any("multimodal_piecewise", names)
+    m["is_piecewise_cuda_graph_disabled_model"] = lists.any("piecewise_disabled", names) or (
+        multimodal and not piecewise
+    )
+    m["is_multimodal_piecewise_cuda_graph_supported"] = bool(enable and piecewise)
+    m["is_multimodal_breakable_cuda_graph_supported"] = bool(enable and lists.any("multimodal_breakable", names))
+    m["is_encoder_decoder"] = lists.any("encoder_decoder", names)
+    m["is_local_attention_model"] = lists.any("local_attention", names)
+
+
+def quantization_layout(m: dict[str, Any], hf: HfConfig, fp4_experts: str | None) -> None:
+    """Set how a mixed checkpoint stores its routed experts."""
+    raw = hf.get("quantization_config")
+    config: dict[str, Any] = dict(raw) if isinstance(raw, Mapping) else {}
+    m["hf_quant_config"] = config
+    routed = config.get("routed_experts_quant_method")
+    fp4 = routed == "mxfp4" or (m["arch"] in _MIMO_V2 and str(config.get("store_dtype") or "").lower() == "mxfp4")
+    if m["arch"] in m["lists"].of("dsv4") and routed is None:
+        fp4 = switch(fp4_experts, usual=True)  # the engine's default where it cannot read the checkpoint's weights
+    m["is_fp4_experts"] = fp4
+    m["nvfp4_moe"] = (
+        str(config.get("quant_algo", "")).upper() == "MIXED_PRECISION"
+        and str(config.get("moe_quant_algo", "")).upper() == "NVFP4"
+        and config.get("group_size") is not None
+    )
+
+
+def dtype_of(text: HfConfig, asked: str | None) -> str:
+    """The type that the weights are loaded in.
+
+    Raises:
+        Refusal: an unknown ``--dtype``.
+    """
+    own = text.get("dtype")
+    own = _DTYPES.get(own, "float32") if isinstance(own, str) else "float32"
+    asked = (asked or "auto").lower()
+    if asked == "auto":
+        if own != "float32":
+            return own
+        return "bfloat16" if str(text.get("model_type") or "").startswith("gemma") else "float16"
+    if asked not in _DTYPES:
+        raise Refusal("ValueError", f"Unknown dtype: {asked}")
+    return _DTYPES[asked]
+
+
+def context_length(hf: HfConfig, text: HfConfig, args: Mapping[str, Any]) -> int:
+    """The context length in tokens: the configuration's, stretched by its rope scaling, or the operator's.
+
+    Raises:
+        Refusal: the operator's is longer than the configuration's.
+    """
+    asked = args["context_length"]
+    rope = text.get("rope_scaling")
+    factor: Any = 1
+    if isinstance(rope, Mapping) and rope:
+        factor = rope.get("factor", 1)
+        if "original_max_position_embeddings" in rope or rope.get("rope_type") == "llama3":
+            factor = 1
+    derived = 2048
+    for key in _CONTEXT_KEYS:
+        value = text.get(key)
+        if value is not None:
+            derived = int(factor * value)
+            break
+    if asked is None:
+        return min(derived, 8192) if (hf.get("architectures") or [""])[0] == "EmbeddingGemma2Model" else derived
+    if asked > derived and not (
+        switch(args["SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"]) or switch(args["SGLANG_IS_IN_CI"])
+    ):
+        raise Refusal(
+            "ValueError",
+            f"Warning: User-specified context_length ({asked}) is greater than the derived context_length ({derived}). "
+            "This may lead to incorrect model outputs or CUDA errors. Note that the derived context_length may differ "
+            "from max_position_embeddings in the model's config. To allow overriding this maximum, set the env var "
+            "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1",
+        )
+    return int(asked)
+
+
+def switch(text: str | None, *, usual: bool = False) -> bool:
+    """An environment variable of the engine that is a switch."""
+    word = (text or "").lower()
+    return word in ("true", "1", "yes", "y") or (usual and word not in ("false", "0", "no", "n"))
+
+
+def uses_kda(config: HfConfig) -> bool:
+    """Whether one configuration object declares KDA layers."""
+    linear = config.get("linear_attn_config")
+    if isinstance(linear, Mapping) and linear.get("kda_layers"):
+        return True
+    return (
+        "linear_attention" in (config.get("layer_types") or ())
+        and config.get("linear_num_heads") is not None
+        and config.get("linear_head_dim") is not None
+    )
+
+
+def linear_spec_of(hf: HfConfig, own_text: HfConfig, arch: str, lists: ArchitectureLists) -> dict[str, Any] | None:
+    """The release's entry for the model among its softmax/linear hybrids; by architecture, else by class."""
+    for spec in lists.linear_specs:
+        if arch in spec["architectures"]:
+            return spec
+    for spec in lists.linear_specs:
+        config = own_text if spec["unwrap"] else hf
+        if spec["class"] in config.bases and not spec["predicate"]:
+            return spec
+    return None
