@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from api_tests.cli.command import FULL_PREFILL, LLAMA, QWEN3_NEXT, graphgate
@@ -15,8 +15,16 @@ from service.cli.answers import Answer
 from service.cli.formats.github import command, render
 
 SARIF = json.loads((Path(__file__).parent / "sarif-used.schema.json").read_text(encoding="utf-8"))
+JSONSCHEMA: Any = importlib.import_module("jsonschema")
+"""Imported so, for its types are a package of their own."""
+
 REJECTED = ("check", QWEN3_NEXT, "--", *FULL_PREFILL)
 REFUSED = ("check", LLAMA, "--", "--no-such-option")
+
+
+def check_sarif(document: Any) -> None:
+    """Raises where the document is not SARIF 2.1.0."""
+    JSONSCHEMA.validate(document, SARIF, format_checker=JSONSCHEMA.FormatChecker())
 
 
 def _with_format(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -50,7 +58,7 @@ def test_json_is_a_validation_with_a_version() -> None:
 def _sarif(words: tuple[str, ...]) -> dict[str, Any]:
     done = graphgate(*_with_format("sarif", words))
     document: dict[str, Any] = done.document
-    jsonschema.validate(document, SARIF, format_checker=jsonschema.FormatChecker())
+    check_sarif(document)
     return document
 
 
@@ -79,8 +87,8 @@ def test_sarif_holds_what_the_engine_refuses_and_changes() -> None:
 def test_the_schema_would_notice(broken: str) -> None:
     document = _sarif(REJECTED)
     del document[broken]
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, SARIF)
+    with pytest.raises(JSONSCHEMA.ValidationError):
+        check_sarif(document)
 
 
 def test_github_annotates_each_finding_on_one_line() -> None:

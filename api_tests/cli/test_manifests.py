@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from api_tests.cli.command import Done, graphgate
-from api_tests.cli.test_formats import SARIF
+from api_tests.cli.test_formats import check_sarif
 
 MANIFEST = """
 apiVersion: apps/v1
@@ -68,7 +67,7 @@ def test_json_lists_them_in_order(folder: Path) -> None:
 
 def test_sarif_and_annotations_name_the_file(folder: Path) -> None:
     document = _check(folder, "--format", "sarif").document
-    jsonschema.validate(document, SARIF)
+    check_sarif(document)
     run = document["runs"][0]
     (result,) = run["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "deploy.yaml"
