@@ -43,26 +43,33 @@ def ask(command: list[str], release: str, gpu: str, group: list[Case]) -> dict[s
     return {answer["id"]: {key: answer[key] for key in KEPT if key in answer} for answer in answers}
 
 
+def kept(release: str) -> dict[str, dict[str, Any]]:
+    """The answers that are there already, by launch."""
+    path = FOLDER / f"expectations-{release}.json"
+    value: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return value
+
+
 def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("release")
-    reader.add_argument("--missing", action="store_true")
+    reader.add_argument("--again", action="store_true", help="ask about every launch, not only about new ones")
     reader.add_argument("command", nargs="+")
     asked = reader.parse_args()
-    path = FOLDER / f"expectations-{asked.release}.json"
-    answers: dict[str, dict[str, Any]] = {}
-    if asked.missing and path.is_file():
-        answers = json.loads(path.read_text(encoding="utf-8"))
+    known = {} if asked.again else kept(asked.release)
     groups: dict[str, list[Case]] = collections.defaultdict(list)
     for case in cases():
-        if case.line not in answers:
+        if case.line not in known:
             groups[case.gpu].append(case)
+    answers: dict[str, dict[str, Any]] = {}
     for gpu, group in groups.items():
         answers |= ask(asked.command, asked.release, gpu, group)
+    answers = kept(asked.release) | answers  # read again: the questions took their time
     missing = [case.line for case in cases() if case.line not in answers]
     if missing:
         sys.exit(f"no answer for {len(missing)} launches, first: {missing[0]}")
     rows = ",\n".join(f"{json.dumps(case.line)}: {json.dumps(answers[case.line], sort_keys=True)}" for case in cases())
+    path = FOLDER / f"expectations-{asked.release}.json"
     path.write_text("{\n" + rows + "\n}\n", encoding="utf-8")
     print(path, len(answers))
 

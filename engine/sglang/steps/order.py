@@ -3,7 +3,9 @@
 Read it from top to bottom: that is what a launch goes through. A step knows the engine hook that it follows, and the
 releases that take it where not all do. Source of the order: SGLang 0.5.23, ``arg_groups/pipeline.py``.
 
-The comments name the engine's hooks between which a step stands.
+The pipeline's other hooks have no step, because no graph, no reported argument and no refusal on a CUDA machine depends
+on them: crash dumps, debugging, the grammar backend, NCCL's warm-up, other vendors' platforms, expert metrics,
+prefill delays, collective preferences, object stores.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from engine.sglang.steps import (
     deprecated,
     dllm,
     load_format,
+    log_level,
     mamba,
     missing_defaults,
     page_size,
@@ -92,6 +95,7 @@ _SERVING = "arg_groups/serving_hook.py"
 _VALIDATION = "arg_groups/validation_hook.py"
 
 ORDER: tuple[Step, ...] = (
+    Step(name="log-level", run=log_level.run, source="server_args.py: prepare_server_args"),
     Step(name="dp-attention", run=dp_attention.run, source=f"{_PARALLEL}: handle_deprecated_dp_attention"),
     Step(name="mega-moe", run=mega_moe.run, source="arg_groups/mega_moe_hook.py: handle_mega_moe"),
     Step(
@@ -110,7 +114,6 @@ ORDER: tuple[Step, ...] = (
         run=early.hardware_runtime,
         source="arg_groups/platform_hook.py: handle_hardware_runtime_validation",
     ),
-    # handle_model_source_paths
     Step(name="muse-spark", run=muse_spark.run, source="arg_groups/muse_spark_hook.py: apply_muse_spark_env_defaults"),
     Step(name="multimodal", run=early.multimodal, source=f"{_SERVING}: handle_multimodal"),
     Step(name="http", run=http.run, source=f"{_SERVING}: handle_ssl_validation"),
@@ -144,12 +147,9 @@ ORDER: tuple[Step, ...] = (
     Step(name="graph-roles", run=roles.run, source=f"{_GRAPH}: apply_cuda_graph_disaggregation_roles"),
     Step(name="graph-validation", run=validation.run, source=f"{_GRAPH}: validate_cuda_graph_config"),
     Step(name="cpu-device", run=cpu_device.run, source="arg_groups/platform_hook.py: handle_cpu_backends"),
-    # handle_symm_mem_device_support
-    # handle_platform_defaults
     Step(name="capture-sizes", run=capacity.run, source=f"{_MEMORY}: handle_gpu_memory_settings"),
     Step(name="memory-fraction", run=fraction.run, source=f"{_MEMORY}: handle_gpu_memory_settings"),
     Step(name="model", run=adjustments.run, source=f"{_MODEL}: handle_model_specific_adjustments"),
-    # default_unset_prefill_decode_interval
     Step(name="offload-again", run=offload.run, source=f"{_MEMORY}: handle_offload_compatibility"),
     Step(name="sampling", run=sampling.run, source=f"{_OVERRIDES}: _sampling_backend_default"),
     Step(name="deterministic", run=deterministic.run, source=f"{_ATTENTION}: handle_deterministic_inference"),
@@ -175,7 +175,6 @@ ORDER: tuple[Step, ...] = (
     Step(name="kv-fp4", run=fp4.run, source=f"{_KV}: handle_kv4_compatibility"),
     Step(name="kv-mxfp8", run=fp4.mxfp8, source=f"{_KV}: handle_mxfp8_kv_cache_compatibility"),
     Step(name="page-size", run=page_size.run, source=f"{_OVERRIDES}: _page_size_default"),
-    # handle_amd_specifics, handle_nccl_pre_warm, handle_grammar_backend
     Step(name="multi-item-scoring", run=scoring.run, source=f"{_ATTENTION}: handle_multi_item_scoring"),
     Step(name="prefill-only-backend", run=prefill_only.backend, source=f"{_KV}: handle_prefill_only_disable_kv_cache"),
     Step(name="hicache", run=hierarchical.run, source=f"{_HICACHE}: handle_hicache"),
@@ -196,7 +195,6 @@ ORDER: tuple[Step, ...] = (
         source="arg_groups/overrides.py: _pipeline_parallel_overlap_disable",
     ),
     Step(name="speculative", run=algorithm.run, source="arg_groups/speculative_hook.py: handle_speculative_decoding"),
-    # resolve_boundary_reduction
     Step(name="layernorm-sp", run=layernorm_sp.run, source="arg_groups/layernorm_sp_hook.py: handle_layernorm_sp"),
     Step(
         name="flashinfer-a2a-budget", run=flashinfer_a2a.budget, source=f"{_MOE}: validate_flashinfer_a2a_token_budget"
