@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 import tomllib
-from importlib.metadata import distributions
+from importlib.metadata import distributions, packages_distributions
+from typing import Any
 
+from api_tests.house.checkout import own_files
 from api_tests.material import ROOT
 
 
 def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def name_of(requirement: str) -> str:
+    return re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0]
 
 
 def pins() -> dict[str, str]:
@@ -24,13 +32,35 @@ def pins() -> dict[str, str]:
     return found
 
 
+def project() -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return found
+
+
+def imported_by_the_product() -> set[str]:
+    """The top-level names that engine/ and service/ import from other packages."""
+    found = set()
+    for path in own_files("engine", "service"):
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    found |= {alias.name for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                    found.add(node.module)
+    return {name.partition(".")[0] for name in found} - set(sys.stdlib_module_names) - {"engine", "service"}
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+    declared = {
+        normal(name_of(item)) for item in [*project()["dependencies"], *project()["optional-dependencies"]["worker"]]
+    }
+    providers = packages_distributions()
+    assert {normal(providers[name][0]) for name in imported_by_the_product()} == declared
+
+
 def test_every_declared_package_is_pinned() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = [
-        *project["dependencies"],
-        *(item for extra in project["optional-dependencies"].values() for item in extra),
-    ]
-    names = {normal(re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0]) for requirement in declared}
+    extras = project()["optional-dependencies"].values()
+    names = {normal(name_of(item)) for items in (project()["dependencies"], *extras) for item in items}
     assert names <= set(pins())
 
 
