@@ -122,6 +122,10 @@ class Resolution:
         self.log: list[str] = []
         self.step: Step | None = None
 
+    def since(self, *version: int) -> bool:
+        """Whether the launch's release is that one or a newer one: ``r.since(0, 5, 23)``."""
+        return self.release.version >= version
+
     def set(self, name: str, value: Any, why: str, *, layer: Layer = "engine") -> None:
         """Give the argument ``name`` another value; a change of value becomes a decision."""
         before = getattr(self.args, name, None)

@@ -26,6 +26,10 @@ def no_speculation_or_top_one(args: Any) -> bool:
     return args.speculative_eagle_topk is None or (args.speculative_eagle_topk == 1 and args.page_size in (1, None))
 
 
+def _one_branch(r: Resolution, algorithm: str) -> bool:
+    return r.since(0, 5, 23) and algorithm.upper() == "DFLASH"
+
+
 def default_backend(r: Resolution) -> str:
     """The engine's choice for this model on this GPU."""
     args, model, platform = r.args, r.model, platform_of(r.hardware)
@@ -39,7 +43,7 @@ def default_backend(r: Resolution) -> str:
     if (
         platform.is_sm100
         and no_speculation_or_top_one(args)
-        and (algorithm is None or args.speculative_eagle_topk is not None or str(algorithm).upper() == "DFLASH")
+        and (algorithm is None or args.speculative_eagle_topk is not None or _one_branch(r, str(algorithm)))
     ):
         return "fa4" if model.has_asymmetric_kv else "trtllm_mha"
     return "triton" if model.has_attention_sinks else "flashinfer"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.refusals import invalid, unguarded
 from engine.sglang.steps.serving import ib_devices, language_model_only
+from engine.sglang.versioned import FIRST, at
 
 _MUSE = "MuseSparkForConditionalGeneration"
 _SUPPORTED = frozenset(
@@ -25,9 +26,15 @@ _SUPPORTED = frozenset(
         "KimiK3ForConditionalGeneration",
         "MiMoV2ForCausalLM",
         "Glm5NextForConditionalGeneration",
-        "MiniMaxM3SparseForConditionalGeneration",
-        _MUSE,
     }
+)
+_TITLES = "Qwen2VL, Qwen3VL, Qwen3.5, InternS2, Qwen2Audio, Qwen2.5Omni, Dots3-Note, Kimi, MiMoV2, GLM5Next"
+_BY_RELEASE: tuple[tuple[Version, tuple[frozenset[str], str]], ...] = (
+    (
+        (0, 5, 23),
+        (_SUPPORTED | {"MiniMaxM3SparseForConditionalGeneration", _MUSE}, f"{_TITLES}, MiniMax-M3, MuseSpark"),
+    ),
+    (FIRST, (_SUPPORTED, _TITLES)),
 )
 
 
@@ -51,13 +58,12 @@ def run(r: Resolution) -> None:
             "zmq_to_tokenizer" if arch == "KimiK3ForConditionalGeneration" and args.tp_size > 1 else "zmq_to_scheduler"
         )
         r.fill("encoder_transfer_backend", chosen)
-    if (args.encoder_only or args.language_only) and arch not in _SUPPORTED:
+    supported, titles = at(_BY_RELEASE, r.release.version)
+    if (args.encoder_only or args.language_only) and arch not in supported:
         raise invalid(
-            f"Model type {arch} is not supported for encoder disaggregation. Supported architectures: Qwen2VL, "
-            "Qwen3VL, "
-            "Qwen3.5, InternS2, Qwen2Audio, Qwen2.5Omni, Dots3-Note, Kimi, MiMoV2, GLM5Next, MiniMax-M3, MuseSpark."
+            f"Model type {arch} is not supported for encoder disaggregation. Supported architectures: {titles}."
         )
-    if arch == _MUSE and args.language_only and args.enable_adaptive_dispatch_to_encoder:
+    if r.since(0, 5, 23) and arch == _MUSE and args.language_only and args.enable_adaptive_dispatch_to_encoder:
         raise invalid(
             "Muse language-only servers do not load local encoders; --enable-adaptive-dispatch-to-encoder is not "
             "supported."

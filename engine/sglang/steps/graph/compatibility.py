@@ -29,12 +29,12 @@ def run(r: Resolution) -> None:
     for name, applies in _RULES:
         if applies(r):
             r.set_graph("prefill", "backend", "disabled", f"the breakable graph is incompatible with {name}")
-            if name != _CONTEXT_PARALLEL:
+            if name != _CONTEXT_PARALLEL or not r.since(0, 5, 23):  # from 0.5.23 on a later step warns of it
                 r.warn(f"WARNING: Breakable CUDA graph is incompatible with {name}; disabling prefill CUDA graph.")
             return
 
 
-_CONTEXT_PARALLEL = "this prefill context-parallel configuration"
+_CONTEXT_PARALLEL = "context parallel (attn_cp_size > 1)"
 
 
 def _kda(r: Resolution) -> bool:
@@ -42,7 +42,7 @@ def _kda(r: Resolution) -> bool:
 
 
 def _deepseek_v4(r: Resolution) -> bool:
-    return bool(r.model.is_deepseek_v4) and not supports_breakable_under_cp(r)
+    return bool(r.model.is_deepseek_v4) and not (r.since(0, 5, 23) and supports_breakable_under_cp(r))
 
 
 def _context_parallel(r: Resolution) -> bool:

@@ -9,7 +9,8 @@ from engine.sglang.resolution import Resolution
 def supports_breakable_under_cp(r: Resolution) -> bool:
     """Whether the engine can capture the breakable prefill graph under this context parallelism.
 
-    Source: SGLang 0.5.23, ``layers/cp/bcg``: zigzag with trtllm_mha; interleave with DSA, and then GLM-5-Next only.
+    Source: SGLang 0.5.23, ``layers/cp/bcg``: zigzag with trtllm_mha; interleave with DSA, and then GLM-5-Next only
+    (0.5.22, ``layers/cp/bcg.py``: interleave with DeepSeek V4's backend; before it zigzag alone).
     """
     args = r.args
     if not (args.enable_prefill_cp and args.pp_size == 1 and args.attn_cp_size == args.tp_size):
@@ -17,6 +18,8 @@ def supports_breakable_under_cp(r: Resolution) -> bool:
     prefill, _ = attention_backends(args)
     if (args.cp_strategy, prefill) == ("zigzag", "trtllm_mha"):
         return True
+    if not r.since(0, 5, 23):
+        return r.since(0, 5, 22) and (args.cp_strategy, prefill) == ("interleave", "dsv4")
     return (
         (args.cp_strategy, prefill) == ("interleave", "dsa")
         and args.dp_size == 1

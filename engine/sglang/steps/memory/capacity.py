@@ -17,6 +17,7 @@ _CLASSES: tuple[tuple[float, int, int, int], ...] = (
     (float("inf"), 16384, 512, 512),
 )
 _MLA_CAPTURE_TOKENS = 8192
+_MLA_CAPTURE_TOKENS_BEFORE = 2048
 _PIPELINE_CAPTURE_TOKENS = 8192
 _LLAMA_2_CAPTURE_TOKENS = 4096
 
@@ -96,7 +97,8 @@ def _prefill_max(r: Resolution) -> int:
     """The largest prefill graph in tokens where nothing is given."""
     largest: int = r.args.chunked_prefill_size
     if uses_mla(r):
-        largest = min(_MLA_CAPTURE_TOKENS, largest)
+        # Before 0.5.23 a fixed size, whatever the chunk; then the chunk within a limit.
+        largest = min(_MLA_CAPTURE_TOKENS, largest) if r.since(0, 5, 23) else _MLA_CAPTURE_TOKENS_BEFORE
     if r.args.pp_size > 1 and r.graph["prefill"].backend == "breakable" and ("prefill", "bs") not in r.locked:
         largest = min(largest, _PIPELINE_CAPTURE_TOKENS)
     if r.args.max_total_tokens is not None:

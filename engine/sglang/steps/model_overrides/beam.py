@@ -28,4 +28,4 @@ def look(r: Resolution) -> Values:
     return out
 
 
-OVERRIDES = (Override(family="Beam", look=look, architectures=("BeamForCausalLM",)),)
+OVERRIDES = (Override(family="Beam", look=look, architectures=("BeamForCausalLM",), since=(0, 5, 23)),)

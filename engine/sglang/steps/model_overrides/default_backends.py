@@ -37,7 +37,13 @@ OVERRIDES = (
     Override(
         family="MiniCPM-V 4.6",
         look=triton,
-        architectures=("MiniCPMV4_6ForConditionalGeneration", "MiniCPMV4_7ForConditionalGeneration"),
+        architectures=("MiniCPMV4_6ForConditionalGeneration",),
+    ),
+    Override(
+        family="MiniCPM-V 4.7",
+        look=triton,
+        architectures=("MiniCPMV4_7ForConditionalGeneration",),
+        since=(0, 5, 23),
     ),
     Override(family="LFM2", look=flashinfer, architectures=("Lfm2ForCausalLM", "Lfm2MoeForCausalLM")),
     Override(family="Granite 4 hybrid", look=granite, architectures=("GraniteMoeHybridForCausalLM",)),

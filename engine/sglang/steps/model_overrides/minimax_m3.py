@@ -27,7 +27,8 @@ def look(r: Resolution) -> Values:
     args, platform = r.args, platform_of(r.hardware)
     out: Values = {}
     paged: tuple[str, ...] = ()
-    method, quantization = _method(r), args.quantization
+    quantization = args.quantization
+    method = _method(r) if r.since(0, 5, 23) else (r.model.hf.get("quantization_config") or {}).get("quant_method")
     if quantization is None and not args._quantization_explicitly_unset and method is not None:
         out["quantization"] = quantization = method
     if quantization == _NVFP4:

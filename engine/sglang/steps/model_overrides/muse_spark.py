@@ -19,4 +19,6 @@ def look(r: Resolution) -> Values:
     return out
 
 
-OVERRIDES = (Override(family="Muse Spark", look=look, architectures=("MuseSparkForConditionalGeneration",)),)
+OVERRIDES = (
+    Override(family="Muse Spark", look=look, architectures=("MuseSparkForConditionalGeneration",), since=(0, 5, 23)),
+)

@@ -27,7 +27,8 @@ def look(r: Resolution) -> Values:
             algorithm = (model.hf.get("quantization_config") or {}).get("quant_algo")
             quantization = _BY_ALGORITHM.get(str(algorithm), "modelopt_fp8")
         out["quantization"] = quantization
-    remap = args.enable_eplb or args.ep_num_redundant_experts > 0 or args.init_expert_location != "trivial"
+    moved = args.enable_eplb or args.ep_num_redundant_experts > 0 or args.init_expert_location != "trivial"
+    remap = moved and r.since(0, 5, 23)
     if remap:
         _check_remap(r)
     out |= _runner(r, modelopt, quantization, bool(remap))

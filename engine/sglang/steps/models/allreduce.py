@@ -24,7 +24,7 @@ def run(r: Resolution) -> None:
 
 def _automatic(r: Resolution) -> str | None:
     args, model, platform = r.args, r.model, platform_of(r.hardware)
-    mimo = model.arch in _MIMO
+    mimo = model.arch in _MIMO and r.since(0, 5, 23)
     if mimo and not (
         platform.is_sm100
         and model.dtype == "bfloat16"

@@ -56,7 +56,8 @@ def _sparse(r: Resolution) -> None:
             "DeepSeek with DSA."
         )
     _two_batch_overlap(r)
-    if args.enable_prefill_cp and not (r.graph["prefill"].backend == "breakable" and supports_breakable_under_cp(r)):
+    captured = r.graph["prefill"].backend == "breakable" and r.since(0, 5, 23) and supports_breakable_under_cp(r)
+    if args.enable_prefill_cp and not captured:
         r.set_graph("prefill", "backend", "disabled", "DSA's context parallelism does not capture this prefill graph")
     elif not args.enable_prefill_cp:
         shards = max(1, args.tp_size // args.attn_cp_size // args.attn_dp_size)

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from engine.sglang import environ
 from engine.sglang.derived import attn_dp_enabled
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.memory.post_capture import max_prefill_buffer_tokens
 from engine.sglang.steps.moe.graph_tokens import decode_graph_tokens
 from engine.sglang.steps.refusals import invalid, require, unguarded
+from engine.sglang.versioned import FIRST, at
 
 _RUNNERS = ("flashinfer_cutlass", "flashinfer_cutedsl", "flashinfer_trtllm", "flashinfer_trtllm_routed", "deep_gemm")
 _DISPATCH = "SGLANG_MOE_NVFP4_DISPATCH"
 _LEAST_CAPACITY = 4096
+_TOPOLOGY: tuple[tuple[Version, str], ...] = (
+    (
+        (0, 5, 23),
+        (
+            "Flashinfer MoE A2A requires --attn-dp-size equal to --tp-size, except for Muse Spark TP4/EP4 or TP8/EP8 "
+            "prefill sequence parallelism."
+        ),
+    ),
+    ((0, 5, 22), "Flashinfer MoE A2A is only supported with --attn-dp-size equal to --tp-size"),
+    (FIRST, "Flashinfer MoE A2A is only supported with dp_size == tp_size and --enable-dp-attention"),
+)
 
 
 def run(r: Resolution) -> None:
     """Every rank must dispatch alike; the dispatch type follows the quantization."""
     args = r.args
-    require(
-        _uniform(r),
-        "Flashinfer MoE A2A requires --attn-dp-size equal to --tp-size, except for Muse Spark TP4/EP4 or TP8/EP8 "
-        "prefill "
-        "sequence parallelism.",
-    )
+    require(_uniform(r), at(_TOPOLOGY, r.release.version))
     if args.deepep_mode != "auto":
         r.warn("WARNING: --deepep-mode is ignored for Flashinfer MoE A2A")
     w4a16 = args.moe_runner_backend == "flashinfer_cutedsl" and environ.read(r, "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16")
@@ -52,7 +59,8 @@ def _uniform(r: Resolution) -> bool:
     if dp and args.attn_dp_size == args.tp_size:
         return True
     return bool(
-        args.enable_layernorm_sp
+        r.since(0, 5, 23)
+        and args.enable_layernorm_sp
         and not dp
         and args.attn_dp_size == 1
         and (args.tp_size, args.ep_size) in ((4, 4), (8, 8))

@@ -114,7 +114,11 @@ def _nvfp4_online(r: Resolution) -> None:
     runner = args.moe_runner_backend
     if not platform_of(r.hardware).is_sm100:
         raise invalid("--quantization nvfp4_online is supported only on NVIDIA Blackwell SM100/SM103 GPUs.")
-    mega = args.moe_a2a_backend == "flashinfer_megamoe" and environ.read(r, "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16")
+    mega = (
+        r.since(0, 5, 23)
+        and args.moe_a2a_backend == "flashinfer_megamoe"
+        and environ.read(r, "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16")
+    )
     if runner == "auto":
         chosen = "flashinfer_megamoe" if mega else "flashinfer_trtllm"
         r.set("moe_runner_backend", chosen, "for online NVFP4", layer="engine-default")

@@ -111,6 +111,8 @@ def _request_limits(r: Resolution) -> None:
     sampling = args.preferred_sampling_params
     if isinstance(sampling, str) and sampling:
         sampling = json.loads(sampling)
+    if sampling and not isinstance(sampling, str | list | dict):
+        raise Refusal("TypeError", f"argument of type '{type(sampling).__name__}' is not iterable")
     if sampling and "watermark" in sampling:
         raise invalid("watermark is not supported in --preferred-sampling-params")
 
