@@ -89,9 +89,10 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
         for step in steps_of(release.version):
             resolution.step = step
             step.run(resolution)
-    except ArithmeticError as error:  # the engine divides by a zero that the operator wrote, as the step does
-        divided = Refusal(type(error).__name__, str(error))
-        return _refused(divided, resolution, release, _unexamined(parsed))
+    except (ArithmeticError, json.JSONDecodeError) as error:
+        # The engine divides by the zero that the operator wrote, or reads his JSON, as the step does.
+        same = Refusal(type(error).__name__, str(error))
+        return _refused(same, resolution, release, _unexamined(parsed))
     except Refusal as refusal:
         return _refused(refusal, resolution, release, _unexamined(parsed))
     args = resolution.args.__dict__

@@ -7,7 +7,7 @@ import json
 from engine.launch import PHASES
 from engine.sglang import environ
 from engine.sglang.platform import platform_of
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.steps.refusals import invalid
 
 _PLUGIN = "nvidia_megakernel"
