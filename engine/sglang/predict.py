@@ -6,7 +6,7 @@ The prediction is the engine alone. Guards and policy come after it (:mod:`engin
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,10 @@ from typing import Any
 
 from engine.errors import InvalidLaunch
 from engine.hardware import Gpu
-from engine.launch import PHASES, Launch
+from engine.launch import PHASES, Launch, Phase
 from engine.models.facts import ModelFacts
 from engine.sglang.engine_model import EngineModel
+from engine.sglang.graph_config import check_defaults
 from engine.sglang.options import Parsed
 from engine.sglang.platform import platform_of
 from engine.sglang.releases import Release, release_named
@@ -80,11 +81,12 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
     """
     release = release_named(launch.release)
     words = _without_model(launch.arguments, launch)
+    defaults = check_defaults(launch.defaults, release.graph)
     try:
         parsed = release.options.parse(words)
     except Refusal as refusal:
         return _refused(refusal, None, release, (), retired=retired_in(words, release))
-    resolution = _resolution(release, parsed, launch, facts, gpu)
+    resolution = _resolution(release, parsed, launch, facts, gpu, defaults)
     try:
         for step in steps_of(release.version):
             resolution.step = step
@@ -107,7 +109,9 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
     return Predicted(prediction=prediction, ledger=tuple(resolution.ledger), resolution=resolution, release=release)
 
 
-def _resolution(release: Release, parsed: Parsed, launch: Launch, facts: ModelFacts, gpu: Gpu) -> Resolution:
+def _resolution(
+    release: Release, parsed: Parsed, launch: Launch, facts: ModelFacts, gpu: Gpu, defaults: Mapping[Phase, Any]
+) -> Resolution:
     args = {**release.absent, **release.defaults, **parsed.values}
     args["model_path"] = launch.model.id or launch.model.path or facts.model_id or "model"
     resolution = Resolution(
@@ -117,7 +121,7 @@ def _resolution(release: Release, parsed: Parsed, launch: Launch, facts: ModelFa
         args=args,
         given=parsed.given,
         environment=dict(launch.environment),
-        platform_defaults=launch.defaults,
+        platform_defaults=defaults,
     )
     resolution.log.extend(parsed.warnings)
     return resolution

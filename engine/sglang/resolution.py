@@ -105,7 +105,7 @@ class Resolution:
         args: dict[str, Any],
         given: frozenset[str],
         environment: Mapping[str, str],
-        platform_defaults: Mapping[str, Any],
+        platform_defaults: Mapping[Phase, Mapping[str, Any]],
     ) -> None:
         self.release = release
         self.hardware = hardware

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from engine.launch import PHASES, Phase
-from engine.sglang.graph_config import check_defaults
 from engine.sglang.resolution import Resolution
 from engine.verdict import Layer
 
@@ -34,7 +33,7 @@ def run(r: Resolution) -> None:
         state = r.graph[phase]
         for key, value in r.release.graph.defaults[phase].items():
             setattr(state, key, value)
-    for phase, settings in check_defaults(r.platform_defaults, r.release.graph).items():
+    for phase, settings in r.platform_defaults.items():
         for key, value in settings.items():
             r.set_graph(
                 phase, key, list(value) if key == "bs" else value, "the platform's default", layer="platform-default"
