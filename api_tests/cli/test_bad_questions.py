@@ -62,6 +62,9 @@ BAD = [
         ["check", "--cases", "x.jsonl", "--models-dir", "nowhere"], "usage", "is no folder", id="no such folder"
     ),
     pytest.param(["check", "--cases", "x.jsonl", "--models-dir", "."], "usage", "No such file", id="no such cases"),
+    pytest.param(
+        ["check", "--cases", "x.jsonl", "--models-dir", ".", "--gpu", "T4"], "usage", "its own gpu", id="GPU for cases"
+    ),
     pytest.param(["check", LLAMA, "--models-dir", "."], "usage", "belongs to --cases", id="folder without cases"),
     pytest.param(["capture", LLAMA, "--phases", "prefil"], "invalid-launch", "--phases", id="misspelt phase"),
     pytest.param(["capture", LLAMA, "--device", "tpu"], "invalid-launch", "--device", id="unknown device"),

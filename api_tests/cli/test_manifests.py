@@ -85,6 +85,17 @@ def test_the_exit_code_is_the_worst_of_them(folder: Path) -> None:
     assert _check(folder).code == 0
 
 
+def test_platform_and_environment_ride_along(folder: Path) -> None:
+    """What the command line says beside the manifest counts for each launch in it."""
+    plain = _check(folder, "--format", "json").document["launches"][1]
+    more = _check(folder, "--format", "json", "--env", "SGLANG_ENABLE_POST_CAPTURE_KV_SIZING=1", "--gpu", "T4")
+    other = more.document["launches"][1]
+    assert (plain["hardware"]["name"], other["hardware"]["name"]) == ("H200", "H200"), "the manifest names the GPU"
+    assert plain["prediction"]["args"]["mem_fraction_static"] != other["prediction"]["args"]["mem_fraction_static"]
+    adjusted = _check(folder, "--strict", "--defaults", '{"prefill": {"backend": "full"}}', "--format", "json")
+    assert adjusted.document["launches"][1]["prediction"]["graph"]["prefill"]["backend"] == "full"
+
+
 def test_a_manifest_comes_through_a_pipe() -> None:
     done = graphgate("check", "-f", "-", "--format", "json", stdin=MANIFEST.encode())
     assert [launch["file"] for launch in json.loads(done.out)["launches"]] == ["<stdin>"] * 3

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def launch_of(asked: argparse.Namespace) -> Launch:
     Raises:
         QuestionError: one of them has the wrong form, or the model is named twice or not at all.
     """
-    words, environment = asked.engine_arguments or [], _environment(asked.env)
+    words, environment = asked.engine_arguments or [], environment_of(asked.env)
     positional = None
     if words and not words[0].startswith("-"):
         import shlex  # only where a whole command may stand there
@@ -165,7 +165,12 @@ def _count(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 to {MOST_GPUS}")
 
 
-def _environment(given: list[str]) -> dict[str, str]:
+def environment_of(given: Sequence[str]) -> dict[str, str]:
+    """The assignments of ``--env``.
+
+    Raises:
+        UsageError: one is none.
+    """
     out: dict[str, str] = {}
     for word in given:
         name, equals, value = word.partition("=")

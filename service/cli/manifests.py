@@ -12,7 +12,7 @@ from engine.launch_forms import launch_from_arguments
 from engine.manifests import MAX_CHARACTERS, FoundLaunch, launches_in
 from engine.preflight import check_facts
 from service.cli.answers import Answer
-from service.cli.launches import defaults_of, facts_of_ref
+from service.cli.launches import defaults_of, environment_of, facts_of_ref
 from service.cli.problems import UsageError
 
 
@@ -49,7 +49,7 @@ def _checked(found: FoundLaunch, file: str, asked: argparse.Namespace) -> Answer
         release=asked.release,
         gpu=found.gpu_product or asked.gpu,
         gpu_count=found.gpu_count or asked.gpu_count,
-        environment=found.environment,
+        environment={**found.environment, **environment_of(asked.env)},
         defaults=defaults_of(asked.defaults),
     )
     verdict = check_facts(launch, facts_of_ref(launch.model)).verdict

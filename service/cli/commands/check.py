@@ -20,11 +20,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from engine.launch_forms import DEFAULT_GPU, DEFAULT_GPU_COUNT, DEFAULT_RELEASE
 from engine.preflight import check_facts
 from service.cli.answers import Answer, exit_code
 from service.cli.formats import FORMATS, render
 from service.cli.launches import add_launch, facts_of_ref, launch_of
 from service.cli.problems import UsageError
+
+_BROUGHT_BY_CASES = {
+    "--release": "version",
+    "--gpu": "gpu",
+    "--gpu-count": "gpu_count",
+    "--defaults": "defaults",
+    "--env": "env",
+}
+_DEFAULTS = (DEFAULT_RELEASE, DEFAULT_GPU, DEFAULT_GPU_COUNT)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,6 +87,11 @@ def _cases(asked: argparse.Namespace) -> int:
     _alone(asked, "--cases")
     if asked.manifest:
         raise UsageError("--cases and -f are both given.", remedy="Keep one of them.")
+    for option, key in _BROUGHT_BY_CASES.items():
+        if getattr(asked, option.strip("-").replace("-", "_")) not in (None, [], *_DEFAULTS):
+            raise UsageError(
+                f"--cases and {option} are both given.", remedy=f"A line of the cases brings its own {key}."
+            )
     if asked.models_dir is None:
         raise UsageError("--cases needs --models-dir.", remedy="Name the folder that holds the models' config files.")
     from service.cli.cases import answer_file  # a check of one launch does without

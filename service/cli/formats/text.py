@@ -100,10 +100,15 @@ def _graphs(verdict: Verdict) -> Iterator[str]:
     graph: Mapping[Phase, PhaseGraph] = (
         verdict.effective.graph if verdict.effective is not None else verdict.prediction.graph or {}
     )
-    yield "The engine would capture" if rejected else "Captured"
+    yield "The engine would capture" if rejected else "Will be captured"
     for phase in PHASES:
         if phase in graph:
             yield f"  {phase:<8} {_graph(graph[phase], phase)}"
+    load = verdict.prediction.load
+    if load is not None and load.prefill != "attempted":
+        yield from wrapped(
+            f"prefill graph {load.prefill} while loading: {clean(load.why)}", indent="  ", hanging="    "
+        )
     fraction = verdict.prediction.args.get("mem_fraction_static")
     backend = verdict.prediction.args.get("attention_backend")
     if fraction is not None:
