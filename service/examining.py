@@ -13,6 +13,7 @@ from engine.preflight import Checked, check
 from service import jsontext
 from service.problem_types import LAUNCH_REJECTED
 from service.problems import Problem
+from service.security.redaction import secrets_of, without
 from service.store.database import new_id, now
 from service.store.validations import ValidationRow
 from service.wiring import Services
@@ -34,7 +35,7 @@ class Answered:
 
     def problem(self, status: int, advice: str) -> Problem:
         """The problem that a rejected launch is where only an acceptable one will do."""
-        detail = f"{self.checked.verdict.summary} {advice}".strip()
+        detail = f"{self.answer['summary']} {advice}".strip()
         return Problem(LAUNCH_REJECTED, detail, status=status, extra={"validation": self.answer})
 
 
@@ -50,14 +51,17 @@ def examine(wired: Services, request: Mapping[str, Any]) -> Answered:
     except ConfigUnreadable as error:
         raise _in_the_request(error, launch) from None
     verdict = checked.verdict
-    answer = {"id": new_id("val"), "created_at": now(), "request": request, **verdict.to_dict()}
+    answer: dict[str, Any] = {"id": new_id("val"), "created_at": now(), "request": request, **verdict.to_dict()}
+    secrets = secrets_of(launch)
+    if secrets:
+        answer = without(answer, secrets)
     body = jsontext.dumps(answer)
     wired.validations.add(
         ValidationRow(
             id=answer["id"],
             created_at=answer["created_at"],
             verdict=verdict.verdict,
-            summary=verdict.summary,
+            summary=answer["summary"],
             model=launch.model.label,
             release=str(verdict.engine["version"]),
             gpu=str(verdict.hardware["name"]),

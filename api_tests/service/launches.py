@@ -15,6 +15,8 @@ REJECTED: dict[str, Any] = {"model": HYBRID, "cuda_graph_config": FULL_PREFILL}
 ADJUSTED: dict[str, Any] = {"model": HYBRID, "defaults": FULL_PREFILL}
 ACCEPTED: dict[str, Any] = {"model": PLAIN, "cuda_graph_config": FULL_PREFILL}
 SMALL_CAPTURE: dict[str, Any] = {"layers": 4, "sizes": 1, "device": "cpu", "timeout_s": 120}
+SLOW_CAPTURE: dict[str, Any] = {"layers": 128, "sizes": list(range(1, 129)), "device": "cpu"}
+"""Takes minutes: every test that begins one ends it."""
 
 
 def validate(api: httpx.Client, body: dict[str, Any], **query: str) -> httpx.Response:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 
-from api_tests.server import RunningServer
-from api_tests.service.launches import ACCEPTED, PLAIN, REJECTED, SMALL_CAPTURE, wait_for_end, wait_for_state
+from api_tests.server import RunningServer, running_server
+from api_tests.service.launches import (
+    ACCEPTED,
+    PLAIN,
+    REJECTED,
+    SLOW_CAPTURE,
+    SMALL_CAPTURE,
+    wait_for_end,
+    wait_for_state,
+)
 from api_tests.service.test_bad_requests import assert_problem
-
-SLOW_CAPTURE = {"layers": 64, "sizes": 3, "device": "cpu"}
 
 
 def begin(api: httpx.Client, body: dict[str, Any], **capture: Any) -> dict[str, Any]:
@@ -131,8 +138,27 @@ def test_an_ended_capture_cannot_be_cancelled(api: httpx.Client) -> None:
 
 
 def test_a_time_limit_ends_a_capture_and_the_report_says_so(api: httpx.Client, server: RunningServer) -> None:
-    begun = begin(api, {"model": PLAIN}, **SLOW_CAPTURE, timeout_s=1)
+    begun = begin(api, {"model": PLAIN}, **{**SLOW_CAPTURE, "timeout_s": 1})
     ended = wait_for_end(api, begun["id"], 40)
     assert ended["state"] == "succeeded"
     assert "timeout" in {phase["outcome"] for phase in ended["report"]["phases"].values()}
     assert list((server.data / "captures").glob("capture-*")) == []
+
+
+def test_streams_are_bounded_and_head_does_not_hang(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path, GRAPHGATE_EMBEDDED_WORKER="off", GRAPHGATE_STREAMS="1") as server,
+        server.client() as api,
+        server.client() as other,
+    ):
+        capture = begin(api, {"model": PLAIN})["id"]
+        address = f"/v1/captures/{capture}/events"
+        assert api.head(address).headers["content-type"].startswith("text/event-stream")
+        with api.stream("GET", address) as stream:
+            lines = stream.iter_lines()
+            while next(lines) != "event: queued":
+                pass
+            assert_problem(other.get(address), 503, "overloaded", "1 event streams")
+            assert other.delete(f"/v1/captures/{capture}").status_code == 200
+            assert "event: end" in list(lines)
+        assert "event: cancelled" in other.get(address).text

@@ -18,10 +18,18 @@ import pytest
 
 from api_tests.material import ROOT
 from api_tests.server import running_server
-from api_tests.service.launches import ACCEPTED, PLAIN, SMALL_CAPTURE, validate, wait_for_end, wait_for_state
+from api_tests.service.launches import (
+    ACCEPTED,
+    PLAIN,
+    SLOW_CAPTURE,
+    SMALL_CAPTURE,
+    validate,
+    wait_for_end,
+    wait_for_state,
+)
 from api_tests.service.test_bad_requests import assert_problem
 
-LONG = {"model": PLAIN, "capture": {"layers": 64, "sizes": 3, "device": "cpu"}}
+LONG = {"model": PLAIN, "capture": {**SLOW_CAPTURE, "timeout_s": 600}}
 SHORT = {"model": PLAIN, "capture": SMALL_CAPTURE}
 
 
