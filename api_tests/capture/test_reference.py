@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,10 +19,11 @@ transformers = pytest.importorskip("transformers", reason="the reference impleme
 from torch import Tensor, nn  # noqa: E402 - torch may be absent
 
 from engine.capture.attention.batch import ForwardBatch  # noqa: E402
+from engine.capture.attention.full import FullAttentionBackend  # noqa: E402
 from engine.capture.attention.linear import LinearAttentionBackend  # noqa: E402
 from engine.capture.attention.pools import Pools  # noqa: E402
 from engine.capture.models.families import mixers_for  # noqa: E402
-from engine.capture.models.mixer import RecurrentMixer  # noqa: E402
+from engine.capture.models.mixer import PagedMixer, RecurrentMixer  # noqa: E402
 from engine.capture.shape import ModelShape  # noqa: E402
 
 HIDDEN = 64
@@ -211,3 +213,56 @@ def worst_difference(make: Callable[[], tuple[nn.Module, ModelShape]]) -> float:
         for one, other in zip(actual, expected, strict=True):
             worst = max(worst, float((one - other).abs().max() / other.abs().max()))
     return worst
+
+
+@pytest.mark.parametrize("q_lora_rank", [None, 24])
+def test_latent_attention_agrees_with_transformers(q_lora_rank: int | None) -> None:
+    from transformers.models.deepseek_v3.configuration_deepseek_v3 import DeepseekV3Config
+    from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3Attention, DeepseekV3RotaryEmbedding
+
+    config = DeepseekV3Config(
+        hidden_size=HIDDEN,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        q_lora_rank=q_lora_rank,
+        kv_lora_rank=32,
+        qk_rope_head_dim=8,
+        qk_nope_head_dim=16,
+        v_head_dim=16,
+    )
+    config._attn_implementation = "eager"
+    torch.manual_seed(5)
+    layer = DeepseekV3Attention(config, 0).eval()
+    scaled = shape("none", ("attention",), q_lora_rank=q_lora_rank or 0)
+    (mixer,) = mixers_for(replace(scaled, attention="mla"), 0)
+    assert isinstance(mixer, PagedMixer)
+    mixer.load_state_dict(layer.state_dict(), strict=True)
+    cpu = torch.device("cpu")
+    pools = Pools(max_requests=3, max_context=24, kv={0: mixer.token_shapes(torch.float32)}, states={}, device=cpu)
+    pools.requests.table[2] = torch.randperm(pools.kv.slots)[:24] + 1
+    backend = FullAttentionBackend(pools)
+    tokens = torch.randn(20, HIDDEN)
+    with torch.no_grad():
+        places = torch.arange(20)[None]
+        cos_sin = DeepseekV3RotaryEmbedding(config)(tokens, places)
+        causal = torch.full((20, 20), -1e30).triu(1)[None, None]
+        expected = layer(tokens[None], cos_sin, causal)[0][0]
+        actual = []
+        for start, end in ((0, 9), (9, 17), (17, 18), (18, 19), (19, 20)):
+            positions = torch.arange(start, end)
+            backend.init_forward_metadata(
+                ForwardBatch(
+                    mode="extend",
+                    input_ids=positions,
+                    positions=positions,
+                    out_cache_loc=pools.requests.table[2, start:end],
+                    req_pool_indices=torch.tensor([2]),
+                    prefix_lens=torch.tensor([start]),
+                    query_start_loc=torch.tensor([0, end - start]),
+                    max_len=end - start,
+                )
+            )
+            inputs = mixer.project(tokens[start:end], positions)
+            actual.append(mixer.output(backend.forward(mixer, inputs), inputs))
+    worst = float((torch.cat(actual) - expected).abs().max() / expected.abs().max())
+    assert worst < 1e-4

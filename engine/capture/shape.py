@@ -11,10 +11,13 @@ from engine.models.facts import LayerKind, ModelFacts
 SCALING_RULE = (
     "Layer kinds, grouped-query ratio, convolution taps, gating and routing are kept; "
     "hidden size 64, vocabulary 256, attention head dimension at most 16, at most 2 key-value heads with at most 4 "
-    "query heads each, at most 2 key heads and groups with at most 2 value heads each in recurrent mixers, their head "
-    "and state dimensions at most 16, at most 4 experts, sliding windows and attention chunks at most 8 tokens; of the "
-    "layers, the first of each kind and then the earliest others, in the model's order, up to the number of layers "
-    "(by default 4, or one a kind if there are more kinds). Weights are random, from the stated seed."
+    "query heads each, latent ranks at most 32 with 8 rotated dimensions, at most 2 key heads and groups with at most "
+    "2 value heads each in recurrent mixers, their head and state dimensions at most 16, at most 4 experts, sliding "
+    "windows and attention chunks at most 8 tokens; of the layers, the first of each kind and then the earliest "
+    "others, in the model's order, up to the number of layers (by default 4, or one a kind if there are more kinds). "
+    "Each kind of layer is in the parametrisation of one published model (gdn: Qwen3-Next, kda: Kimi-Linear, "
+    "lightning: MiniMax-01, shortconv: LFM2, attention beside mamba2: Falcon-H1). Weights are random, from the stated "
+    "seed."
 )
 
 HIDDEN_SIZE = 64
@@ -24,7 +27,10 @@ DEFAULT_LAYERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
-    """A scaled model, by :data:`SCALING_RULE`. Heads, channels and dimensions are counts; windows are in tokens."""
+    """A scaled model, by :data:`SCALING_RULE`. Heads, channels and dimensions are counts; windows are in tokens.
+
+    ``q_lora_rank``, ``kv_lora_rank`` and ``rope_dim`` are latent attention's; a rank of 0: that projection is whole.
+    """
 
     architecture: str | None
     family: str
@@ -47,23 +53,19 @@ class ModelShape:
     linear_groups: int = 1
     state_size: int = 16
     conv_kernel: int = 4
-    options: tuple[tuple[str, int | float | str | bool], ...] = ()
-
-    def option(self, name: str, default: Any = None) -> Any:
-        """A field of the model's config that one family alone reads."""
-        return dict(self.options).get(name, default)
+    q_lora_rank: int = 0
+    kv_lora_rank: int = 32
+    rope_dim: int = 8
 
     def to_dict(self) -> dict[str, Any]:
         out = asdict(self)
         out["layer_kinds"] = list(self.layer_kinds)
-        out["options"] = dict(self.options)
         return out
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> ModelShape:
         fields = dict(value)
         fields["layer_kinds"] = tuple(fields["layer_kinds"])
-        fields["options"] = tuple(sorted(fields.get("options", {}).items()))
         return cls(**fields)
 
 
@@ -93,6 +95,9 @@ def scaled_shape(facts: ModelFacts, layers: int | None = None) -> ModelShape:
         linear_value_dim=_at_most(linear.value_head_dim if linear else None, 16),
         linear_groups=min((linear.num_groups if linear else None) or 1, 2),
         state_size=_at_most(linear.state_size if linear else None, 16),
+        q_lora_rank=min(_latent(facts, "q_lora_rank"), 32),
+        kv_lora_rank=_at_most(_latent(facts, "kv_lora_rank"), 32),
+        rope_dim=_at_most(_latent(facts, "qk_rope_head_dim"), 8),
         conv_kernel=max(2, min((linear.conv_kernel if linear else None) or 4, 8)),
     )
 
@@ -107,6 +112,15 @@ def chosen_layers(kinds: tuple[LayerKind, ...], count: int) -> tuple[LayerKind, 
     others = [i for i in range(len(kinds)) if i not in set(firsts)]
     picked = sorted((firsts + others)[: max(1, count)])
     return tuple(kinds[i] for i in picked)
+
+
+def _latent(facts: ModelFacts, name: str) -> int:
+    """A rank or dimension of latent attention out of the text config; 0 where it gives none."""
+    text: Any = facts.config
+    for key in filter(None, facts.text_config_key.split(".")):
+        text = text.get(key) if isinstance(text, Mapping) else None
+    value = text.get(name) if isinstance(text, Mapping) else None
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _at_most(value: int | None, most: int) -> int:

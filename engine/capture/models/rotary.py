@@ -17,3 +17,8 @@ def rotate(heads: Tensor, positions: Tensor, base: float = BASE) -> Tensor:
     first, second, rest = heads[..., :half].float(), heads[..., half : 2 * half].float(), heads[..., 2 * half :]
     turned = torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(heads.dtype)
     return torch.cat([turned, rest], dim=-1)
+
+
+def rotate_pairs(heads: Tensor, positions: Tensor, base: float = BASE) -> Tensor:
+    """As :func:`rotate` for weights that lay neighbouring dimensions out as pairs; the result has halves."""
+    return rotate(torch.cat([heads[..., 0::2], heads[..., 1::2]], dim=-1), positions, base)

@@ -1,0 +1,92 @@
+"""Every family captures and replays in both phases; real models do, or are refused by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the worker extra is not installed")
+
+from api_tests.capture.jobs import job  # noqa: E402 - torch may be absent
+from api_tests.capture.test_faults import captured  # noqa: E402
+from api_tests.material import material  # noqa: E402
+from engine.capture.job import CaptureJob, CaptureOptions, job_for  # noqa: E402
+from engine.capture.models.mixer import UnsupportedLayer  # noqa: E402
+from engine.launch import Phase  # noqa: E402
+from engine.models.facts import LayerKind  # noqa: E402
+from engine.models.reading import facts_of  # noqa: E402
+from engine.verdict import PhaseGraph  # noqa: E402
+
+RECURRENT: list[tuple[LayerKind, ...]] = [
+    ("gdn", "attention"),
+    ("kda", "attention"),
+    ("mamba2", "moe", "attention", "mlp"),
+    ("mamba", "mamba"),
+    ("lightning", "attention"),
+    ("shortconv", "attention"),
+    ("attention+mamba2", "attention+mamba2"),
+]
+PAGED: list[tuple[LayerKind, ...]] = [("sliding_attention", "attention"), ("chunked_attention", "attention")]
+
+
+@pytest.mark.parametrize("kinds", RECURRENT, ids="-".join)
+def test_recurrent_families(kinds: tuple[LayerKind, ...]) -> None:
+    exact = captured(job(kinds, allocation="per-phase", linear_groups=2))
+    assert {phase: report.outcome for phase, report in exact.items()} == {"prefill": "ok", "decode": "ok"}
+    owned = captured(job(kinds, linear_groups=2))
+    assert {phase: report.outcome for phase, report in owned.items()} == {"prefill": "guard_refused", "decode": "ok"}
+
+
+@pytest.mark.parametrize("kinds", PAGED, ids="-".join)
+@pytest.mark.parametrize("prefill", ["full", "breakable", "tc_piecewise"])
+def test_paged_families(kinds: tuple[LayerKind, ...], prefill: str) -> None:
+    reports = captured(job(kinds, prefill=prefill))
+    assert {phase: report.outcome for phase, report in reports.items()} == {"prefill": "ok", "decode": "ok"}
+
+
+def test_latent_attention_beside_kda() -> None:
+    planned = job(("kda", "attention"), allocation="per-phase", num_experts=4, experts_per_token=2)
+    reports = captured(replace(planned, shape=replace(planned.shape, attention="mla")))
+    assert {phase: report.outcome for phase, report in reports.items()} == {"prefill": "ok", "decode": "ok"}
+
+
+GRAPH: dict[Phase, PhaseGraph] = {
+    "prefill": PhaseGraph(backend="full", bs=(8,)),
+    "decode": PhaseGraph(backend="full", bs=(4,)),
+}
+
+
+def planned_for(file: str) -> CaptureJob:
+    config = json.loads(material("models", file).read_text(encoding="utf-8"))
+    options = CaptureOptions(device="cpu")
+    return replace(job_for(id=file, facts=facts_of(config), graph=GRAPH, options=options), replays=2)
+
+
+@pytest.mark.parametrize(
+    ("file", "prefill"),
+    [
+        ("Qwen--Qwen3-8B.json", "ok"),
+        ("deepseek-ai--DeepSeek-V3.json", "ok"),
+        ("Qwen--Qwen3-Next-80B-A3B-Instruct.json", "guard_refused"),
+        ("moonshotai--Kimi-K3.json", "guard_refused"),
+        ("tiiuae--Falcon-H1-0.5B-Base.json", "guard_refused"),
+    ],
+)
+def test_real_models(file: str, prefill: str) -> None:
+    # As in the engine, 0.5.15 to 0.5.23: hybrids have no tables when full prefill is captured.
+    reports = captured(planned_for(file))
+    assert {phase: report.outcome for phase, report in reports.items()} == {"prefill": prefill, "decode": "ok"}
+
+
+@pytest.mark.parametrize("kinds", [("rwkv",), ("attention+shortconv",), ("attention+gdn",)])
+def test_no_kernel_stands_in_for_another(kinds: tuple[LayerKind, ...]) -> None:
+    with pytest.raises(UnsupportedLayer, match="does not stand another in"):
+        captured(job(kinds))
+
+
+def test_an_architecture_whose_layers_differ_is_refused() -> None:
+    planned = job(("gdn", "attention"))
+    with pytest.raises(UnsupportedLayer, match="computed from the input"):
+        captured(replace(planned, shape=replace(planned.shape, architecture="JetNemotronForCausalLM")))
