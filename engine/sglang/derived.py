@@ -14,8 +14,11 @@ _URL = re.compile(r"(.+)://(.*)")
 
 
 def attn_dp_enabled(args: Any) -> bool:
-    """Whether attention runs data parallel (a scale-up joiner of elastic EP counts, even at width one)."""
-    return bool(args.attn_dp_size > 1 or args.ep_join_mode == "scale")
+    """Whether attention runs data parallel (a scale-up joiner of elastic EP counts, even at width one).
+
+    ``enable_dp_attention`` stays set in releases before 0.5.22 only, until their check of the widths.
+    """
+    return bool(args.attn_dp_size > 1 or args.ep_join_mode == "scale" or args.enable_dp_attention)
 
 
 def num_dp_ranks(args: Any) -> int:
@@ -29,6 +32,12 @@ def attention_backends(args: Any) -> tuple[str | None, str | None]:
         args.prefill_attention_backend or args.attention_backend,
         args.decode_attention_backend or args.attention_backend,
     )
+
+
+def host_receive(r: Resolution) -> bool:
+    """Whether a decode server receives KV pages in host memory. 0.5.22 turned the threshold around: 1 is off there."""
+    threshold = r.args.disaggregation_decode_host_receive_threshold
+    return bool(threshold < 1 if r.since(0, 5, 22) else threshold > 0)
 
 
 def uses_mla(r: Resolution) -> bool:

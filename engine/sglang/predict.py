@@ -16,6 +16,7 @@ from engine.errors import InvalidLaunch
 from engine.hardware import Gpu
 from engine.launch import PHASES, Launch, Phase
 from engine.models.facts import ModelFacts
+from engine.sglang.derived import num_dp_ranks
 from engine.sglang.engine_model import EngineModel
 from engine.sglang.graph_config import check_defaults
 from engine.sglang.options import Parsed
@@ -97,16 +98,24 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
         return _refused(same, resolution, release, _unexamined(parsed))
     except Refusal as refusal:
         return _refused(refusal, resolution, release, _unexamined(parsed))
-    args = resolution.args.__dict__
+    args = _reported(resolution)
     prediction = Prediction(
         outcome="resolved",
         graph={phase: resolution.graph[phase].frozen() for phase in PHASES},
-        args={name: args[name] for name in REPORTED if name in release.defaults},
+        args=args,
         locked=tuple(sorted(resolution.locked)),
         unexamined=_unexamined(parsed),
         log=tuple(resolution.log),
     )
     return Predicted(prediction=prediction, ledger=tuple(resolution.ledger), resolution=resolution, release=release)
+
+
+def _reported(r: Resolution) -> dict[str, Any]:
+    """The resolved arguments by the release's own names; before 0.5.22 attention's width was ``dp_size`` too."""
+    args = {name: getattr(r.args, name) for name in REPORTED if name in r.release.defaults}
+    if not r.since(0, 5, 22):
+        args["dp_size"] = num_dp_ranks(r.args)
+    return args
 
 
 def _resolution(

@@ -96,13 +96,24 @@ _VALIDATION = "arg_groups/validation_hook.py"
 
 ORDER: tuple[Step, ...] = (
     Step(name="log-level", run=log_level.run, source="server_args.py: prepare_server_args"),
-    Step(name="dp-attention", run=dp_attention.run, source=f"{_PARALLEL}: handle_deprecated_dp_attention"),
+    Step(
+        name="dp-attention",
+        run=dp_attention.run,
+        source=f"{_PARALLEL}: handle_deprecated_dp_attention",
+        since=(0, 5, 22),
+    ),
+    Step(
+        name="dp-attention-widths",
+        run=dp_attention.widths,
+        source="runtime_context.py: derive_attention_widths",
+        until=(0, 5, 21),
+    ),
     Step(name="mega-moe", run=mega_moe.run, source="arg_groups/mega_moe_hook.py: handle_mega_moe"),
     Step(
         name="hidden-states-mode", run=early.hidden_states_mode, source=f"{_SERVING}: handle_return_hidden_states_mode"
     ),
     Step(name="media-domains", run=early.media_domains, source=f"{_SERVING}: handle_media_url_security"),
-    Step(name="watermark", run=watermark.run, source=f"{_SERVING}: handle_watermark_config"),
+    Step(name="watermark", run=watermark.run, source=f"{_SERVING}: handle_watermark_config", since=(0, 5, 22)),
     Step(name="hicache-ratio", run=hierarchical.ratio, source=f"{_HICACHE}: handle_hicache_ratio_default"),
     Step(name="offload", run=offload.run, source=f"{_MEMORY}: handle_offload_compatibility"),
     Step(name="decode-interval", run=early.decode_interval, source=f"{_VALIDATION}: validate_prefill_decode_interval"),

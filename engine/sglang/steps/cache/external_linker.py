@@ -18,7 +18,7 @@ def run(r: Resolution) -> bool:
     if not on:
         return False
     option = "--enable-unified-cache-external-linker"
-    if args.disable_radix_cache or args.radix_cache_backend is not None:
+    if r.since(0, 5, 23) and (args.disable_radix_cache or args.radix_cache_backend is not None):
         raise invalid(f"{option} requires the default UnifiedRadixCache with radix caching enabled.")
     if args.enable_hierarchical_cache:
         raise invalid(f"{option} and --enable-hierarchical-cache are mutually exclusive.")

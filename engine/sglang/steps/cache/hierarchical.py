@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.sglang.derived import uses_mla
+from engine.sglang.derived import host_receive, uses_mla
 from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.steps.cache import external_linker
 from engine.sglang.steps.refusals import invalid, unguarded
@@ -33,11 +33,11 @@ def run(r: Resolution) -> None:
     if not (args.enable_hierarchical_cache or args.disaggregation_decode_enable_offload_kvcache or decode_pool):
         return
     _memory_mode(r)
-    host_receive = args.disaggregation_decode_host_receive_threshold < 1
-    if host_receive:
+    shared = host_receive(r)
+    if shared:
         r.set("hicache_mem_layout", "layer_first", "the pool is shared with the transfer's buffers")
     _layout(r)
-    if host_receive and args.hicache_mem_layout != "layer_first":
+    if shared and args.hicache_mem_layout != "layer_first":
         raise invalid(
             f"The resolved HiCache storage layout {args.hicache_mem_layout!r} cannot share the layer_first decode host "
             "pool used by KV transfer"
@@ -64,6 +64,11 @@ def _memory_mode(r: Resolution) -> None:
             "is only a staging buffer and all cached data lives in storage."
         )
     if args.hicache_write_policy == "write_back":
+        if not r.since(0, 5, 22):
+            raise invalid(
+                "--hicache-host-memory-mode buffer_only does not support --hicache-write-policy write_back; use "
+                "write_through or write_through_selective."
+            )
         r.set("hicache_write_policy", "write_through", "a staging buffer has nothing to write back from")
     if args.disaggregation_mode == "decode":
         raise invalid(
@@ -85,18 +90,24 @@ def _layout(r: Resolution) -> None:
             "WARNING: Page first layout is not supported with direct IO backend, switching to page first direct layout"
         )
     storage = args.hicache_storage_backend
-    shared = storage == "mooncake" and args.dcp_size > 1
+    shared = r.since(0, 5, 23) and storage == "mooncake" and args.dcp_size > 1
     if storage in ("mooncake", "npu_memcache") and args.hicache_mem_layout == "layer_first" and not shared:
         layouts = {"direct": "page_first_direct", "kernel": "page_first"}
         layout = layouts.get(args.hicache_io_backend, args.hicache_mem_layout)
         r.set("hicache_mem_layout", layout, f"{storage} stores pages")
-    if args.enable_unified_memory and args.hicache_mem_layout == "page_first_direct":
+    if r.since(0, 5, 23) and args.enable_unified_memory and args.hicache_mem_layout == "page_first_direct":
         r.set("hicache_mem_layout", "page_first", "the unified pool's rows are strided")
         r.set("hicache_io_backend", "kernel", "the unified pool's rows are strided")
 
 
 def _decode_context(r: Resolution) -> None:
     args = r.args
+    if args.hicache_storage_backend is not None and not r.since(0, 5, 23):
+        raise _not_yet(
+            "--hicache-storage-backend (L3) with --dcp-size > 1 is not supported yet: under DCP each rank holds a "
+            "distinct interleaved MLA KV shard, so the rank-0-only replicated-MLA backup and the storage keys must "
+            "become dcp_rank-aware first. Run HiCache+DCP with L1/L2 only."
+        )
     if args.hicache_storage_backend is not None and args.hicache_host_memory_mode == "buffer_only":
         raise _not_yet("HiCache L3 with DCP does not support buffer_only host memory.")
     if args.speculative_algorithm not in (None, "DSPARK"):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from engine.sglang import environ
-from engine.sglang.derived import attn_dp_enabled, num_dp_ranks
-from engine.sglang.resolution import Resolution
+from engine.sglang.derived import attn_dp_enabled, host_receive, num_dp_ranks
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.disaggregation import prefill_complete
 from engine.sglang.steps.refusals import invalid, require, unguarded
+from engine.sglang.versioned import FIRST, at
 
-_RELAYOUT = ("mooncake", "nixl", "mori", "ascend", "fake")
+_RELAYOUT: tuple[tuple[Version, tuple[str, ...]], ...] = (
+    ((0, 5, 22), ("mooncake", "nixl", "mori", "ascend", "fake")),
+    (FIRST, ("mooncake", "nixl", "fake")),
+)
 _BOOTSTRAP_PORT_OF_ITS_OWN = ("fake",)
+"""The transfer backends that keep a bootstrap server of their own beside the Rust server (from 0.5.23 on)."""
 
 
 @unguarded
@@ -30,11 +35,11 @@ def run(r: Resolution) -> None:
             "usually adds communication overhead without improving prefill performance."
         )
     _host_receive(r)
-    if mode == "decode" and args.dcp_size > 1 and args.disaggregation_transfer_backend not in _RELAYOUT:
+    relayout = at(_RELAYOUT, r.release.version)
+    if mode == "decode" and args.dcp_size > 1 and args.disaggregation_transfer_backend not in relayout:
         raise invalid(
-            "PD decode DCP requires --disaggregation-transfer-backend mooncake, nixl, mori, ascend, or fake for "
-            "synthetic "
-            f"benchmarking, got {args.disaggregation_transfer_backend!r}."
+            f"PD decode DCP requires --disaggregation-transfer-backend {', '.join(relayout[:-1])}, or fake for "
+            f"synthetic benchmarking, got {args.disaggregation_transfer_backend!r}."
         )
     if mode == "decode":
         _decode(r)
@@ -54,7 +59,7 @@ def _host_receive(r: Resolution) -> None:
     threshold = args.disaggregation_decode_host_receive_threshold
     if not 0 <= threshold <= 1:
         raise invalid("--disaggregation-decode-host-receive-threshold must be between 0 and 1")
-    if threshold >= 1:
+    if not host_receive(r):
         return
     if args.enable_hisparse or args.enable_pd_role_switch:
         raise invalid("Decode host receive does not yet support HiSparse or role switching")
@@ -71,6 +76,8 @@ def _decode(r: Resolution) -> None:
             raise invalid(f"{option} --enable-hisparse")
         if args.disaggregation_transfer_backend == "fake":
             raise invalid(f"{option} --disaggregation-transfer-backend fake")
+        if not r.since(0, 5, 23) and args.speculative_algorithm not in (None, "DSPARK"):
+            raise invalid(f"{option} speculative decoding (--speculative-algorithm {args.speculative_algorithm})")
         if attn_dp_enabled(args):
             r.warn(
                 "WARNING: EXPERIMENTAL: Decode radix cache with DP attention. Requires prefix-aware DP rank routing "
@@ -81,18 +88,23 @@ def _decode(r: Resolution) -> None:
         r.warn("WARNING: EXPERIMENTAL: Radix cache is enabled for decode server")
     else:
         r.set("disable_radix_cache", True, "a decode server reuses no prefix")
-        r.warn("WARNING: Radix cache is disabled for decode server")
+        r.warn(
+            "WARNING: Radix cache is disabled for decode server"
+            if r.since(0, 5, 22)
+            else "WARNING: KV cache is forced as chunk cache for decode server"
+        )
     if args.disaggregation_decode_extra_slots is None:
         slots = 0
         if args.max_running_requests is not None:
-            worker = max(1, args.max_running_requests // num_dp_ranks(args))
+            worker = args.max_running_requests // max(1, num_dp_ranks(args))
+            worker = max(1, worker) if r.since(0, 5, 23) else worker
             slots = worker * 2 if worker <= 32 else 0
         r.fill("disaggregation_decode_extra_slots", slots)
 
 
 def _bootstrap_port(r: Resolution) -> None:
     args = r.args
-    if args.disaggregation_transfer_backend in _BOOTSTRAP_PORT_OF_ITS_OWN:
+    if r.since(0, 5, 23) and args.disaggregation_transfer_backend in _BOOTSTRAP_PORT_OF_ITS_OWN:
         return
     port = args.disaggregation_bootstrap_port
     if port not in (r.release.defaults["disaggregation_bootstrap_port"], args.port):
@@ -116,12 +128,23 @@ def _both(r: Resolution) -> None:
         )
     if not args.enable_pd_role_switch:
         return
+    # Before 0.5.22 ``dp_size`` counts attention's groups too.
+    replicas = args.dp_size if r.since(0, 5, 22) else num_dp_ranks(args)
     fixed = [
+        (
+            not r.since(0, 5, 23) and attn_dp_enabled(args),
+            (
+                f"attention DP (--attn-dp-size {args.attn_dp_size})"
+                if r.since(0, 5, 22)
+                else "DP attention (--enable-dp-attention)"
+            ),
+        ),
         (args.ep_size > 1, f"expert parallelism (--ep-size {args.ep_size})"),
         (args.moe_a2a_backend != "none", f"MoE all-to-all (--moe-a2a-backend {args.moe_a2a_backend})"),
         (args.pp_size > 1, f"pipeline parallelism (--pp-size {args.pp_size})"),
+        (not r.since(0, 5, 23) and replicas > 1, f"data parallelism (--dp-size {replicas})"),
         (
-            attn_dp_enabled(args) and args.enable_dp_attention_local_control_broadcast,
+            r.since(0, 5, 23) and attn_dp_enabled(args) and args.enable_dp_attention_local_control_broadcast,
             "DP attention local control broadcast",
         ),
         (args.dcp_size > 1, f"decode context parallelism (--dcp-size {args.dcp_size})"),

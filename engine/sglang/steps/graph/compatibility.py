@@ -1,7 +1,7 @@
 """The engine's auto-disable cascade: which launches lose a prefill graph that nobody asked for by name.
 
-An explicit prefill backend, whichever it is, skips the cascade. Only ``breakable`` has rules; the list for ``full`` is
-empty in the engine.
+An explicit prefill backend, whichever it is, skips the cascade. Only ``breakable`` (and ``tc_piecewise``, while it was
+there) has rules; the list for ``full`` is empty in the engine.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.sglang.resolution import Resolution
+from engine.sglang.steps.graph import tc_piecewise
 from engine.sglang.steps.graph.prefill_cp import supports_breakable_under_cp
 
 _A2A_WITH_BREAKABLE = ("none", "deepep", "megamoe", "flashinfer")
@@ -16,9 +17,10 @@ _A2A_WITH_BREAKABLE = ("none", "deepep", "megamoe", "flashinfer")
 
 def run(r: Resolution) -> None:
     """Switch the default prefill graph off where the engine deems it incompatible."""
-    if ("prefill", "backend") in r.locked or r.graph["prefill"].backend != "breakable":
+    if ("prefill", "backend") in r.locked:
         return
-    if r.args.pp_size > 1:
+    state = r.graph["prefill"]
+    if r.args.pp_size > 1 and state.backend == "breakable":
         r.set_graph(
             "prefill",
             "backend",
@@ -26,6 +28,14 @@ def run(r: Resolution) -> None:
             "with pipeline parallelism the breakable prefill graph is opt-in (--cuda-graph-backend-prefill=breakable)",
         )
         return
+    tc_piecewise.prefer(r)
+    if state.backend == tc_piecewise.BACKEND:
+        tc_piecewise.drop_incompatible(r)
+    elif state.backend == "breakable":
+        _breakable(r)
+
+
+def _breakable(r: Resolution) -> None:
     for name, applies in _RULES:
         if applies(r):
             r.set_graph("prefill", "backend", "disabled", f"the breakable graph is incompatible with {name}")
@@ -38,7 +48,8 @@ _CONTEXT_PARALLEL = "context parallel (attn_cp_size > 1)"
 
 
 def _kda(r: Resolution) -> bool:
-    return bool(r.model.uses_kda_attention) and "Glm5NextForConditionalGeneration" not in r.model.architectures
+    spared = r.since(0, 5, 22) and "Glm5NextForConditionalGeneration" in r.model.architectures
+    return bool(r.model.uses_kda_attention) and not spared
 
 
 def _deepseek_v4(r: Resolution) -> bool:

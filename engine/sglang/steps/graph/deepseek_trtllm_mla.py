@@ -13,10 +13,11 @@ def run(r: Resolution) -> None:
         return
     if "DeepseekV3ForCausalLM" not in r.model.architectures or attention_backends(r.args)[0] != "trtllm_mla":
         return
+    other = "breakable" if r.since(0, 5, 22) else "tc_piecewise"
     r.warn(
         f"WARNING: Disabling prefill CUDA graph ({backend}) by default for the DeepSeek-V3 arch on the trtllm_mla "
         "attention backend (a captured prefill graph forces a FlashAttention fallback that regresses prefill). Set the "
-        "prefill cuda graph backend explicitly (e.g. --cuda-graph-backend-prefill breakable) to override."
+        f"prefill cuda graph backend explicitly (e.g. --cuda-graph-backend-prefill {other}) to override."
     )
     r.set_graph(
         "prefill",

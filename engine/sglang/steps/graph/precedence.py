@@ -17,6 +17,8 @@ _FLAGS: tuple[tuple[str, Phase, str], ...] = (
     ("cuda_graph_max_seq_len_prefill", "prefill", "max_seq_len"),
     ("cuda_graph_bs_decode", "decode", "bs"),
     ("cuda_graph_bs_prefill", "prefill", "bs"),
+    ("cuda_graph_tc_compiler", "decode", "tc_compiler"),
+    ("cuda_graph_tc_compiler", "prefill", "tc_compiler"),
     ("cuda_graph_prefill_max_context", "prefill", "max_context_size"),
 )
 _SWITCHES: tuple[tuple[str, tuple[Phase, ...]], ...] = (
@@ -43,8 +45,9 @@ def run(r: Resolution) -> None:
             for phase in phases:
                 _lock(r, phase, "backend", "disabled", switch)
     for name, phase, key in _FLAGS:
-        if args.get(name) is not None:
-            _lock(r, phase, key, args[name], name)
+        value = args.get(name)  # a release has not all of them
+        if value is not None:
+            _lock(r, phase, key, value, name)
     for phase, settings in (args["cuda_graph_config"] or {}).items():
         for key, value in settings.items():
             _lock(r, phase, key, value, "cuda_graph_config")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from engine.launch import PHASES
 from engine.sglang.resolution import Refusal, Resolution
 
+_BOTH = "breakable or tc_piecewise"
+
 
 def run(r: Resolution) -> None:
     """Refuse backends outside the phase's list; say that full prefill is experimental."""
@@ -15,7 +17,8 @@ def run(r: Resolution) -> None:
                 "ValueError", f"--cuda-graph-config[{phase}].backend={backend!r} not allowed; allowed: {allowed}"
             )
     if r.graph["prefill"].backend == "full":
+        stable = "breakable" if "tc_piecewise" not in r.release.graph.backends["prefill"] else _BOTH
         r.warn(
             "WARNING: cuda_graph_config[prefill].backend='full' is experimental. "
-            "Use breakable for production workloads."
+            f"Use {stable} for production workloads."
         )

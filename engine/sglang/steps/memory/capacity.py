@@ -43,7 +43,7 @@ def _by_memory_class(r: Resolution) -> None:
     largest = small if r.args.tp_size < 4 else large
     why = f"for a GPU with {memory} MiB at tensor parallelism {r.args.tp_size}"
     limit = r.args.max_running_requests
-    if limit is not None and largest > limit:
+    if limit is not None and largest > limit and r.since(0, 5, 22):
         largest, why = limit, "no more than --max-running-requests"
     r.set_graph("decode", "max_bs", largest, why, layer="engine-default")
 

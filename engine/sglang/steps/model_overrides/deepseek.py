@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.sglang.platform import platform_of
 from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.steps.attention.default import unset
@@ -26,7 +24,7 @@ def attn_dp_of_context_parallel(r: Resolution, layout: str) -> int:
             f"--dp-size {args.dp_size} with --attn-dp-size {args.attn_dp_size}: data-parallel replicas combined with "
             "attention data parallelism are not supported.",
         )
-    if args.dp_size > 1:
+    if args.dp_size > 1 and r.since(0, 5, 22):
         r.warn(
             f"WARNING: --dp-size {args.dp_size} under {layout} runs {args.dp_size} attention data-parallel groups. "
             "This is deprecated and will be rejected after 2026-12-31; use --attn-dp-size "
@@ -53,8 +51,9 @@ def _hy_v4(r: Resolution) -> None:
         )
 
 
-def _decode_context_parallel(args: Any) -> Values:
-    if args.dcp_size <= 1:
+def _decode_context_parallel(r: Resolution) -> Values:
+    args = r.args
+    if args.dcp_size <= 1 or not r.since(0, 5, 22):
         return {}
     if args.enable_hisparse or args.enable_hierarchical_cache:
         raise Refusal("ValueError", "DSA DCP does not support HiSparse or HiCache.")
@@ -72,7 +71,7 @@ def _decode_context_parallel(args: Any) -> Values:
 
 def _dsa(r: Resolution) -> Values:
     args = r.args
-    out = _decode_context_parallel(args)
+    out = _decode_context_parallel(r)
     if unset(args):
         out["attention_backend"] = "dsa"
     if args.enable_prefill_cp:
@@ -81,16 +80,20 @@ def _dsa(r: Resolution) -> Values:
         )
         attn_dp = attn_dp_of_context_parallel(r, "DSA context parallelism")
         out |= {"attn_dp_size": attn_dp, "dp_size": 1}
+        if not r.since(0, 5, 22):
+            out |= {"enable_dp_attention": True, "moe_dense_tp_size": 1}
         if args.cp_strategy == "zigzag":
             out |= {"moe_dense_tp_size": 1, "moe_a2a_backend": "deepep", "ep_size": args.tp_size}
+        elif attn_dp != 1 and not r.since(0, 5, 22):
+            raise Refusal("AssertionError", "interleave DSA CP does not support DP attention.")
         if args.tp_size > 8:
             raise Refusal(
                 "AssertionError",
                 "Context parallel only supports single machine (tp_size <= 8). Cross-machine CP has precision issues.",
             )
-        keep = args.cp_strategy == "interleave" and args.attn_cp_size > 1
+        keep = args.cp_strategy == "interleave" and args.attn_cp_size > 1 and r.since(0, 5, 22)
         out["attn_cp_size"] = args.attn_cp_size if keep else args.tp_size // attn_dp
-    pool = r.model.hf.get("index_kpool", 1)
+    pool = r.model.hf.get("index_kpool", 1) if r.since(0, 5, 22) else 1
     if pool > 1 and args.dcp_size > 1:
         raise Refusal(
             "ValueError",
@@ -107,6 +110,7 @@ def _mla_context_parallel(r: Resolution) -> Values:
     r.warn("WARNING: MLA prefill context parallel is still experimental. Verified on Hopper with the fa3 backend.")
     attn_dp = attn_dp_of_context_parallel(r, "MLA context parallelism")
     return {
+        **({} if r.since(0, 5, 22) else {"enable_dp_attention": True}),
         "attn_dp_size": attn_dp,
         "dp_size": 1,
         "moe_dense_tp_size": 1,

@@ -14,4 +14,4 @@ def look(r: Resolution) -> Values:
     return out
 
 
-OVERRIDES = (Override(family="EmbeddingGemma 2", look=look, architectures=("EmbeddingGemma2Model",)),)
+OVERRIDES = (Override(family="EmbeddingGemma 2", look=look, architectures=("EmbeddingGemma2Model",), since=(0, 5, 22)),)

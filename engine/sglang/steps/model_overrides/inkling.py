@@ -19,7 +19,8 @@ def look(r: Resolution) -> Values:
     if not args.disable_radix_cache:
         out["uses_mamba_radix_cache"] = True
     if unset(args):
-        out["attention_backend"] = "fa4" if platform.is_sm90 or platform.is_sm100 else "triton"
+        served = platform.is_sm100 or (platform.is_sm90 and r.since(0, 5, 22))
+        out["attention_backend"] = "fa4" if served else "triton"
     return out
 
 

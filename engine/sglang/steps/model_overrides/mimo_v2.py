@@ -14,10 +14,13 @@ def look(r: Resolution) -> Values:
     out: Values = {}
     if args.speculative_algorithm == "EAGLE":
         out["enable_multi_layer_eagle"] = True
-    if platform.is_sm100 and unset(args):
+    if platform.is_sm100 and unset(args) and r.since(0, 5, 22):
         out["attention_backend"] = "fa4"
     fp8 = (r.model.hf.get("quantization_config") or {}).get("quant_method") == "fp8"
-    if args.moe_runner_backend == "auto" and fp8:
+    if args.moe_runner_backend == "auto" and fp8 and not r.since(0, 5, 22):
+        if platform.is_sm100:
+            out["moe_runner_backend"] = "flashinfer_trtllm"
+    elif args.moe_runner_backend == "auto" and fp8:
         if platform.is_sm100:
             if args.moe_a2a_backend == "none":
                 out["moe_runner_backend"] = "flashinfer_mxfp4" if r.model.is_fp4_experts else "flashinfer_trtllm"

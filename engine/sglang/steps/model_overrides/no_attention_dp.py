@@ -17,4 +17,8 @@ def look(r: Resolution) -> Values:
     return {}
 
 
-OVERRIDES = (Override(family="ERNIE 4.5 VL", look=look, architectures=("Ernie4_5_VLMoeForConditionalGeneration",)),)
+OVERRIDES = (
+    Override(
+        family="ERNIE 4.5 VL", look=look, architectures=("Ernie4_5_VLMoeForConditionalGeneration",), since=(0, 5, 22)
+    ),
+)

@@ -73,7 +73,7 @@ def _hrm_text(r: Resolution) -> None:
 def _embedding(r: Resolution) -> None:
     model = r.model
     names = set(model.architectures)
-    gemma2 = "EmbeddingGemma2Model" in names
+    gemma2 = "EmbeddingGemma2Model" in names and r.since(0, 5, 22)
     gemma = model.is_embedding_gemma and not gemma2
     native = not gemma and not gemma2 and not names & _CLASSIFIERS and bool(names & _EMBEDDING)
     if not (gemma2 or gemma or native):

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.sglang.derived import attention_backends
-from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.derived import attention_backends, num_dp_ranks
+from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.model_overrides import exaone, gemma4, llama4
+from engine.sglang.versioned import FIRST, at
 
 _GPT_OSS = ["triton", "trtllm_mha", "fa3", "fa4", "ascend", "intel_amx", "intel_xpu", "aiter"]
 _LLAMA4 = {"fa3", "aiter", "triton", "ascend", "trtllm_mha", "intel_xpu"}
-_GEMMA4 = ("trtllm_mha", "triton", "fa4", "ascend", "intel_xpu", "intel_amx", "aiter")
+_GEMMA4: tuple[tuple[Version, tuple[str, ...]], ...] = (
+    ((0, 5, 22), ("trtllm_mha", "triton", "fa4", "ascend", "intel_xpu", "intel_amx", "aiter")),
+    (FIRST, ("trtllm_mha", "triton", "ascend", "intel_xpu", "intel_amx", "aiter")),
+)
 _EXAONE = ["fa3", "triton", "trtllm_mha"]
 
 
@@ -44,11 +48,16 @@ def _mimo(r: Resolution) -> None:
     effective = args.tp_size // args.attn_dp_size // args.attn_cp_size
     if expected is None or expected % effective == 0:
         return
+    if r.since(0, 5, 22):
+        widths, options = f"attn_dp_size={args.attn_dp_size}", "--attn-dp-size"
+    else:
+        widths = f"dp_size={num_dp_ranks(args)}, enable_dp_attention={args.enable_dp_attention}"
+        options = "--dp, --enable-dp-attention"
     raise Refusal(
         "ValueError",
         f"MiMoV2ForCausalLM requires effective attention TP size {expected} because its fused qkv_proj weights are "
-        f"TP={expected}-interleaved; got {effective} (tp_size={args.tp_size}, attn_dp_size={args.attn_dp_size}, "
-        f"attn_cp_size={args.attn_cp_size}). Set --tp, --attn-dp-size, and --attention-context-parallel-size so the "
+        f"TP={expected}-interleaved; got {effective} (tp_size={args.tp_size}, {widths}, "
+        f"attn_cp_size={args.attn_cp_size}). Set --tp, {options}, and --attention-context-parallel-size so the "
         f"effective attention TP size is {expected}.",
     )
 
@@ -87,16 +96,19 @@ def _llama4(r: Resolution) -> None:
 
 def _gemma4(r: Resolution) -> None:
     prefill, decode = attention_backends(r.args)
-    if prefill not in _GEMMA4 or decode not in _GEMMA4:
+    accepted = at(_GEMMA4, r.release.version)
+    if prefill not in accepted or decode not in accepted:
         raise Refusal(
             "AssertionError",
-            "Gemma4 only supports trtllm_mha, triton, fa4, ascend, intel_xpu, intel_amx, or aiter attention backend, "
+            f"Gemma4 only supports {', '.join(accepted[:-1])}, or {accepted[-1]} attention backend, "
             f"got prefill={prefill}, decode={decode}",
         )
 
 
 def _exaone(r: Resolution) -> None:
     backend = r.args.attention_backend
+    if r.model.arch in exaone.EXAONE_SINCE_0_5_22 and not r.since(0, 5, 22):
+        return
     if r.model.hf.require("sliding_window_pattern") is not None and backend not in _EXAONE:
         raise Refusal(
             "AssertionError",
@@ -124,7 +136,7 @@ _CHECKS: dict[str, Callable[[Resolution], None]] = {
     "MiMoV2FlashForCausalLM": _mimo,
     **dict.fromkeys(llama4.ARCHITECTURES, _llama4),
     **dict.fromkeys(gemma4.SERVING, _gemma4),
-    **dict.fromkeys(exaone.EXAONE, _exaone),
+    **dict.fromkeys((*exaone.EXAONE, *exaone.EXAONE_SINCE_0_5_22), _exaone),
     "Olmo2ForCausalLM": _olmo2,
     "Lfm2ForCausalLM": _lfm2,
     "Lfm2MoeForCausalLM": _lfm2,

@@ -24,7 +24,8 @@ def run(r: Resolution) -> None:
         if args.speculative_algorithm == "DSPARK" and args.speculative_draft_attention_backend is None and sm100:
             r.set("speculative_draft_attention_backend", "trtllm_mha", "the draft is dense", layer="engine-default")
     elif (
-        r.model.arch == "Glm5NextForConditionalGeneration"
+        r.since(0, 5, 22)
+        and r.model.arch == "Glm5NextForConditionalGeneration"
         and args.speculative_algorithm is not None
         and args.linear_attn_verify_backend is None
         and sm100

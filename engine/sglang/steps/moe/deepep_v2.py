@@ -56,7 +56,7 @@ def run(r: Resolution) -> None:
             "DeepEP v2 MoE has not validated fused shared experts yet. Remove --enforce-shared-experts-fusion when "
             "using --moe-a2a-backend deepep_v2."
         )
-    if args.deepep_v2_mode == "direct" and args.nnodes > 1:
+    if args.deepep_v2_mode == "direct" and args.nnodes > 1 and r.since(0, 5, 22):
         raise invalid(
             f"--deepep-v2-mode direct is NVLink-only and cannot run across nodes (nnodes={args.nnodes}); pass "
             "--deepep-v2-mode hybrid."
@@ -90,7 +90,9 @@ def budget(r: Resolution) -> None:
     capacity = environ.read(r, _VARIABLE)
     if args.disaggregation_mode != "decode":
         ceiling = max_prefill_buffer_tokens(r) or args.max_prefill_tokens or 0
-        needed = -(-ceiling // max(1, args.tp_size // args.attn_dp_size))
+        # Before 0.5.22 every rank was taken to dispatch the whole batch.
+        ranks = max(1, args.tp_size // args.attn_dp_size) if r.since(0, 5, 22) else 1
+        needed = -(-ceiling // ranks)
         if needed > capacity:
             raise invalid(
                 f"DeepEP v2 per-rank prefill budget exceeds {_VARIABLE}: required={needed}, capacity={capacity}. Raise "

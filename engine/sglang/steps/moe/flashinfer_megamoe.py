@@ -23,18 +23,25 @@ _VALIDATED = (
     "Qwen2MoeForCausalLM",
     "Qwen3MoeForCausalLM",
 )
+_SINCE_0_5_23 = frozenset({"BeamForCausalLM", "KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM"})
 _COMBINE = "SGLANG_FLASHINFER_MEGAMOE_COMBINE_DTYPE"
 
 
 def run(r: Resolution) -> None:
     """Model, formats, environment, topology, runner, GPU: in the engine's order."""
     args, model = r.args, r.model
-    w4a16 = environ.read(r, "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16")
-    if not any(name in _VALIDATED for name in model.architectures):
+    w4a16 = r.since(0, 5, 23) and environ.read(r, "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16")
+    validated = [name for name in _VALIDATED if name not in _SINCE_0_5_23 or r.since(0, 5, 23)]
+    if not any(name in validated for name in model.architectures):
         raise invalid(
             f"FlashInfer MegaMOE is not validated for model architectures {list(model.architectures)}. Supported "
-            f"architectures: {list(_VALIDATED)}."
+            f"architectures: {validated}."
         )
+    formats = (
+        "hybrid NVFP4 MoE checkpoints, or nvfp4_online with SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16=1"
+        if r.since(0, 5, 23)
+        else "or hybrid NVFP4 MoE checkpoints"
+    )
     if not (
         args.quantization in ("mxfp8", "modelopt_fp4")
         or (args.quantization == "nvfp4_online" and w4a16)
@@ -42,8 +49,7 @@ def run(r: Resolution) -> None:
         or model.nvfp4_moe
     ):
         raise invalid(
-            "FlashInfer MegaMOE currently supports only MXFP8, ModelOpt NVFP4, FP4-expert, hybrid NVFP4 MoE "
-            "checkpoints, or nvfp4_online with SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16=1; got "
+            f"FlashInfer MegaMOE currently supports only MXFP8, ModelOpt NVFP4, FP4-expert, {formats}; got "
             f"quantization={args.quantization!r}. Standard FP8 MoE checkpoints are not supported."
         )
     _environment(r, w4a16=w4a16)
@@ -51,7 +57,9 @@ def run(r: Resolution) -> None:
         raise invalid("FlashInfer MegaMOE NVFP4 W4A16 requires --dtype bfloat16.")
     require(
         attn_dp_enabled(args) and args.attn_dp_size == args.tp_size,
-        "FlashInfer MegaMOE is only supported with --attn-dp-size equal to --tp-size",
+        "FlashInfer MegaMOE is only supported with --attn-dp-size equal to --tp-size"
+        if r.since(0, 5, 22)
+        else "FlashInfer MegaMOE is only supported with dp_size == tp_size and --enable-dp-attention",
     )
     if args.moe_runner_backend == "auto":
         r.set("moe_runner_backend", "flashinfer_megamoe", "the backend's own runner", layer="engine-default")

@@ -36,6 +36,7 @@ _TAKES: dict[str, tuple[tuple[str | None, ...], str, str]] = {
         "'fp8', 'mxfp8', 'modelopt_fp4', 'modelopt_mixed', 'nvfp4_online', 'minimax_m3_nvfp4', or bfloat16 (None).",
     ),
 }
+_M3_NVFP4 = "minimax_m3_nvfp4"  # taken from 0.5.23 on
 _TAKES["experimental_sgl_trtllm"] = _TAKES["flashinfer_trtllm"]
 _SPANS = "The expert parallel size must be 1 or the same as the tensor parallel size"
 _SEPARATE_SHARED_EXPERTS = frozenset(
@@ -61,6 +62,9 @@ def run(r: Resolution) -> None:
     row = _TAKES.get(runner)
     if row is not None:
         accepted, says, names = row
+        if not r.since(0, 5, 23):
+            accepted = tuple(name for name in accepted if name != _M3_NVFP4)
+            names = names.replace(f"'{_M3_NVFP4}', ", "")
         require(args.quantization in accepted, f"Invalid quantization '{args.quantization}'. \n{says}: {names}")
     if runner == "flashinfer_cutlass":
         require(args.ep_size in (1, args.tp_size), _SPANS)
@@ -105,7 +109,7 @@ def _by_quantization(r: Resolution) -> None:
             r.set("moe_runner_backend", chosen, f"MXFP8 does not run on {runner}")
     elif quantization == "modelopt_fp4" and runner == "auto":
         gpu = platform_of(r.hardware)
-        if gpu.is_sm120 or gpu.is_sm110:
+        if gpu.is_sm120 or (gpu.is_sm110 and r.since(0, 5, 22)):
             r.set("moe_runner_backend", "flashinfer_cutlass", "for NVFP4 on this GPU", layer="engine-default")
 
 
@@ -125,8 +129,13 @@ def _nvfp4_online(r: Resolution) -> None:
     elif runner not in ("flashinfer_trtllm", "flashinfer_trtllm_routed", "flashinfer_cutedsl") and not (
         runner == "flashinfer_megamoe" and mega
     ):
+        besides = (
+            "; flashinfer_megamoe requires --moe-a2a-backend flashinfer_megamoe and "
+            "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16=1"
+            if r.since(0, 5, 23)
+            else ""
+        )
         raise invalid(
             "--quantization nvfp4_online supports only --moe-runner-backend flashinfer_trtllm or "
-            "flashinfer_trtllm_routed, or flashinfer_cutedsl; flashinfer_megamoe requires --moe-a2a-backend "
-            "flashinfer_megamoe and SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16=1."
+            f"flashinfer_trtllm_routed, or flashinfer_cutedsl{besides}."
         )

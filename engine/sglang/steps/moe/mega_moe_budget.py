@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from engine.sglang import environ
 from engine.sglang.derived import attn_dp_enabled, connector_type
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.refusals import invalid, unguarded
+from engine.sglang.versioned import FIRST, at
 
 _VARIABLE = "SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK"
 _NO_FALLBACK = frozenset(
@@ -23,11 +24,19 @@ _NO_FALLBACK = frozenset(
 )
 
 
+_DECODE_WORDS: tuple[tuple[Version, tuple[str, str]], ...] = (
+    ((0, 5, 23), ("largest decode graph bucket", "--max-running-requests / ")),
+    (FIRST, ("decode cuda graph max bs", "")),
+)
+
+
 @unguarded
 def run(r: Resolution) -> None:
     """Models whose experts cannot run otherwise need the whole budget."""
     args = r.args
-    if args.moe_a2a_backend != "megamoe" or args.encoder_only or connector_type(args.model_path) == "instance":
+    if args.moe_a2a_backend != "megamoe" or connector_type(args.model_path) == "instance":
+        return
+    if args.encoder_only and r.since(0, 5, 23):
         return
     nvfp4 = args.quantization in ("modelopt_fp4", "minimax_m3_nvfp4") or "FP4" in str(
         r.model.hf_quant_config.get("quant_algo", "")
@@ -42,10 +51,11 @@ def _check(r: Resolution) -> None:
     if args.disaggregation_mode != "prefill":
         decode = _decode_tokens(r)
         if capacity < decode:
+            product, limit = at(_DECODE_WORDS, r.release.version)
             raise invalid(
                 f"{label} with MegaMoE requires {_VARIABLE} to cover the largest decode / verify forward on one rank. "
-                f"Current values: largest decode graph bucket x tokens per request = {decode}, {_VARIABLE}={capacity}. "
-                f"Raise the env var to at least {decode} or lower --cuda-graph-max-bs / --max-running-requests / "
+                f"Current values: {product} x tokens per request = {decode}, {_VARIABLE}={capacity}. "
+                f"Raise the env var to at least {decode} or lower --cuda-graph-max-bs / {limit}"
                 "--speculative-num-draft-tokens."
             )
     if args.disaggregation_mode == "decode" or (args.pp_size > 1 and args.enable_dynamic_chunking):
@@ -76,7 +86,7 @@ def _check(r: Resolution) -> None:
 def _decode_tokens(r: Resolution) -> int:
     args = r.args
     largest = r.graph["decode"].max_bs or 0
-    if args.max_running_requests is not None:
+    if args.max_running_requests is not None and r.since(0, 5, 23):
         step = args.tp_size // args.attn_dp_size
         largest = min(largest, -(-(args.max_running_requests // args.attn_dp_size) // step) * step)
     return largest * ((args.speculative_num_draft_tokens or 1) if args.speculative_algorithm else 1)
@@ -90,5 +100,6 @@ def _partition(r: Resolution) -> tuple[str, int, int, int]:
         return "attn_cp_size", args.attn_cp_size, 1, -(-chunk // args.attn_cp_size)
     if attn_dp_enabled(args):
         step = max(args.tp_size // args.attn_dp_size // args.attn_cp_size, 1)
-        return "attn_dp_size", args.attn_dp_size, step, chunk // args.attn_dp_size
+        name = "attn_dp_size" if r.since(0, 5, 22) else "dp_size"
+        return name, args.attn_dp_size, step, chunk // args.attn_dp_size
     return "none", 1, max(args.tp_size // args.attn_cp_size, 1), chunk

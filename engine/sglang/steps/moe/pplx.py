@@ -19,7 +19,9 @@ def run(r: Resolution) -> None:
         r.warn("WARNING: auto set deepep_mode=`low_latency` for PPLX EP")
     require(
         args.attn_dp_size >= 2,
-        "moe_a2a_backend='pplx' requires attention DP with at least 2 groups (--attn-dp-size >= 2).",
+        "moe_a2a_backend='pplx' requires attention DP with at least 2 groups (--attn-dp-size >= 2)."
+        if r.since(0, 5, 22)
+        else "moe_a2a_backend='pplx' requires --enable-dp-attention with at least 2 DP groups (--dp-size >= 2).",
     )
     require(
         args.moe_runner_backend in ("deep_gemm", "auto"),

@@ -5,15 +5,25 @@ from __future__ import annotations
 from engine.sglang import environ
 from engine.sglang.derived import attn_dp_enabled, num_dp_ranks
 from engine.sglang.ladders import prefill_sizes
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.refusals import invalid, require, unguarded
+from engine.sglang.versioned import FIRST, at
+
+_HEAD_NEEDS_ATTENTION_DP: tuple[tuple[Version, str], ...] = (
+    ((0, 5, 22), "--enable-dp-lm-head requires attention DP (--attn-dp-size)."),
+    (FIRST, "Please enable dp attention when setting enable_dp_lm_head. "),
+)
+_ALL_TO_ALL_NEEDS_ATTENTION_DP: tuple[tuple[Version, str], ...] = (
+    ((0, 5, 22), "--enable-tp-lm-head-all-to-all requires attention DP (--attn-dp-size)."),
+    (FIRST, "Please enable dp attention when setting enable_tp_lm_head_all_to_all."),
+)
 
 
 @unguarded
 def run(r: Resolution) -> None:
     """Widths, then the chunk of one rank, then the language-model head."""
     args = r.args
-    if args.attn_dp_size < 1:
+    if args.attn_dp_size < 1 and r.since(0, 5, 22):
         raise invalid(f"--attn-dp-size must be positive (got {args.attn_dp_size}).")
     if args.attn_dp_size > 1 and args.dp_size > 1:
         raise invalid(
@@ -21,6 +31,7 @@ def run(r: Resolution) -> None:
             "attention data parallelism are not supported."
         )
     if num_dp_ranks(args) == 1 and args.ep_join_mode != "scale":
+        r.set("enable_dp_attention", False, "there is one data-parallel rank")
         r.set("enable_dp_lm_head", False, "there is one data-parallel rank")
     if args.mm_enable_dp_encoder and args.tp_size == 1:
         r.warn(
@@ -72,19 +83,20 @@ def _head(r: Resolution) -> None:
             and not args.enable_dp_lm_head
         )
         r.fill("enable_tp_lm_head_all_to_all", pure)
+    name = "attn_dp_size" if r.since(0, 5, 22) else "dp_size"
     if args.enable_dp_lm_head:
-        require(attn_dp_enabled(args), "--enable-dp-lm-head requires attention DP (--attn-dp-size).")
+        require(attn_dp_enabled(args), at(_HEAD_NEEDS_ATTENTION_DP, r.release.version))
     if not args.enable_tp_lm_head_all_to_all:
         return
-    require(attn_dp_enabled(args), "--enable-tp-lm-head-all-to-all requires attention DP (--attn-dp-size).")
+    require(attn_dp_enabled(args), at(_ALL_TO_ALL_NEEDS_ATTENTION_DP, r.release.version))
     require(
         not args.enable_dp_lm_head,
         "--enable-tp-lm-head-all-to-all uses a TP-sharded LM head and is incompatible with --enable-dp-lm-head.",
     )
     require(
         args.tp_size == args.attn_dp_size,
-        "--enable-tp-lm-head-all-to-all currently requires tp_size == attn_dp_size, got "
-        f"tp_size={args.tp_size}, attn_dp_size={args.attn_dp_size}.",
+        f"--enable-tp-lm-head-all-to-all currently requires tp_size == {name}, got "
+        f"tp_size={args.tp_size}, {name}={args.attn_dp_size}.",
     )
     require(
         args.attn_cp_size == 1,

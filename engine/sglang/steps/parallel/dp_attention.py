@@ -1,4 +1,8 @@
-"""``--dp-size N --enable-dp-attention`` means ``--attn-dp-size N``."""
+"""``--dp-size N --enable-dp-attention`` means ``--attn-dp-size N``.
+
+Releases before 0.5.22 have no ``--attn-dp-size``; the steps speak of it all the same, and what is reported of such a
+release is ``dp_size`` again.
+"""
 
 from __future__ import annotations
 
@@ -16,3 +20,11 @@ def run(r: Resolution) -> None:
         r.set("attn_dp_size", width, why)
         r.set("dp_size", 1, why)
     r.set("enable_dp_attention", False, why)
+
+
+def widths(r: Resolution) -> None:
+    """Before 0.5.22: the width where the steps look for it; the switch stays as it is."""
+    args = r.args
+    if args.enable_dp_attention:
+        r.fill("attn_dp_size", args.dp_size)
+        r.fill("dp_size", 1)
