@@ -26,6 +26,7 @@ from pathlib import Path
 
 from api_tests.conformance.launches import CONFIGS, Case, cases
 from api_tests.material import MATERIAL, ROOT
+from engine.errors import QuestionError
 from engine.hardware import gpu_named
 from engine.launch import Launch, ModelRef
 from engine.models.facts import ModelFacts
@@ -42,15 +43,21 @@ ENGINE_LAUNCHES = 20
 CASE_REPEATS = 5
 
 
-def launches() -> list[tuple[Case, Launch, ModelFacts]]:
-    """The launches on one kind of GPU, with their models' facts."""
+def launches(gpu: str | None = None) -> list[tuple[Case, Launch, ModelFacts]]:
+    """The launches with their models' facts, on one kind of GPU or on all; without those whose model cannot be read."""
     out = []
     for case in cases():
-        if case.gpu == GPU:
+        if gpu not in (None, case.gpu):
+            continue
+        try:
             facts = read_local((CONFIGS / case.model).with_suffix(".json"))
-            ref = ModelRef(path=case.model)
-            environment = dict(case.environment)
-            out.append((case, Launch(model=ref, gpu=GPU, arguments=case.arguments, environment=environment), facts))
+        except QuestionError:
+            continue
+        environment = dict(case.environment)
+        launch = Launch(
+            model=ModelRef(path=case.model), gpu=case.gpu, arguments=case.arguments, environment=environment
+        )
+        out.append((case, launch, facts))
     return out
 
 
@@ -70,7 +77,7 @@ def median_us(calls: Sequence[Callable[[], object]], rounds: int) -> float:
 def in_process(rounds: int) -> dict[str, float]:
     """Microseconds a launch."""
     release, gpu, models = release_named(RELEASE), gpu_named(GPU), Models(CONFIGS)
-    asked = launches()
+    asked = launches(GPU)
 
     def parse(launch: Launch) -> object:
         try:
@@ -122,7 +129,7 @@ def cold(rounds: int) -> tuple[float, float]:
 
 def many() -> tuple[int, float, float]:
     """Launches, and launches a second of ``check --cases``: by the clock, and by the processor time it took."""
-    text = "".join(json.dumps(_case(case)) + "\n" for case in cases()) * CASE_REPEATS
+    text = "".join(json.dumps(_case(case)) + "\n" for case, _, _ in launches()) * CASE_REPEATS
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cases.jsonl"
         file.write_text(text, encoding="utf-8")
@@ -136,7 +143,7 @@ def many() -> tuple[int, float, float]:
 
 def real_engine(command: Sequence[str]) -> tuple[float, float] | None:
     """Seconds from start to the first answer of the real engine, and of each further answer; None: it did not run."""
-    wanted = [case for case, _, _ in launches()][:ENGINE_LAUNCHES]
+    wanted = [case for case, _, _ in launches(GPU)][:ENGINE_LAUNCHES]
     rows = [
         {"id": n, "config": str(CONFIGS / f"{c.model}.json"), "argv": list(c.arguments), "env": dict(c.environment)}
         for n, c in enumerate(wanted)
@@ -171,7 +178,7 @@ def main() -> int:
     reader.add_argument("--engine", metavar="COMMAND")
     reader.add_argument("--no-engine", action="store_true")
     asked = reader.parse_args()
-    number = len(launches())
+    number = len(launches(GPU))
     print(f"In process, warm: median of {number} launches on {GPU}, {asked.rounds} rounds")
     inside = in_process(asked.rounds)
     whole = inside["whole check, guards and policy included"]
