@@ -33,8 +33,8 @@ class Release:
     sentence where the two differ. ``options`` parses its command line; ``defaults`` is the value of every argument
     where nothing is given; ``graph`` its graph language; ``ladders`` its capture
     sizes (prefill, decode, speculative); ``tables`` the rest of its data. ``absent`` and ``absent_environment`` hold
-    the arguments and environment variables that came after it, at the newest release's defaults: what a newer step
-    reads of them is what the older release does without them.
+    the arguments and environment variables that came after it, at the defaults of the release that brought them: what a
+    newer step reads of them is what the older release does without them.
     """
 
     version: Version
@@ -83,13 +83,36 @@ def newest_release() -> Release:
 
 
 @cache
+def _raw(text: str) -> tuple[Any, Any]:
+    """The command line and the tables of one release, as they stand in its files."""
+    command_line, tables = (
+        json.loads((_FOLDER / text / name).read_text(encoding="utf-8")) for name in ("options.json", "tables.json")
+    )
+    return command_line, tables
+
+
+def _came_later(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The defaults of arguments and of environment variables that came after a release, as they first were."""
+    command_line, tables = _raw(text)
+    arguments: dict[str, Any] = {}
+    environment: dict[str, Any] = {}
+    known = known_releases()
+    for newer in known[known.index(text) + 1 :]:
+        its_line, its_tables = _raw(newer)
+        for name, value in its_line["defaults"].items():
+            if name not in command_line["defaults"]:
+                arguments.setdefault(name, value)
+        for name, row in its_tables["environment"].items():
+            if name not in tables["environment"]:
+                environment.setdefault(name, row["default"])
+    return arguments, environment
+
+
+@cache
 def _data(text: str) -> Release:
-    folder = _FOLDER / text
-    command_line = json.loads((folder / "options.json").read_text(encoding="utf-8"))
-    tables = json.loads((folder / "tables.json").read_text(encoding="utf-8"))
+    command_line, tables = _raw(text)
     language = GraphLanguage.from_table(tables["graph"])
-    newest = known_releases()[-1]
-    later = _data(newest) if text != newest else None
+    arguments, environment = _came_later(text)
     major, minor, patch = (int(part) for part in text.split("."))
     return Release(
         version=(major, minor, patch),
@@ -98,20 +121,12 @@ def _data(text: str) -> Release:
         note=None,
         options=CommandLine.from_rows(command_line["options"], language),
         defaults=command_line["defaults"],
-        absent=_missing(later.defaults, command_line["defaults"]) if later else {},
-        absent_environment={
-            name: row["default"] for name, row in _missing(later.tables["environment"], tables["environment"]).items()
-        }
-        if later
-        else {},
+        absent=arguments,
+        absent_environment=environment,
         tables=tables,
         graph=language,
         ladders={name: as_segments(rows) for name, rows in tables["ladders"].items()},
     )
-
-
-def _missing(newer: Mapping[str, Any], older: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in newer.items() if name not in older}
 
 
 @cache
