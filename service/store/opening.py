@@ -7,12 +7,12 @@ from pathlib import Path
 from alembic.util import CommandError
 from sqlalchemy.exc import DatabaseError
 
-from engine.errors import GraphgateError
+from service.settings import SettingsError
 from service.store.database import Database
 from service.store.migrate import migrate
 
 
-class StoreError(GraphgateError):
+class StoreError(SettingsError):
     """The database cannot be opened; the message says what to change."""
 
 
