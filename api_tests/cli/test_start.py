@@ -51,3 +51,21 @@ def test_the_command_is_installed_where_the_interpreter_is() -> None:
     command = sys.executable.rpartition("/")[0] + "/graphgate"
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("graphgate ")
+
+
+@pytest.mark.parametrize(("debug", "shown"), [("", False), ("1", True)])
+def test_a_mistake_of_ours_is_told_apart_from_a_bad_question(debug: str, shown: bool) -> None:
+    """Planted: a module of the engine that cannot be imported."""
+    script = "import sys\nsys.modules['engine.hardware'] = None\nfrom service.cli import main\nsys.exit(main(['gpus']))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=environment(GRAPHGATE_DEBUG=debug),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 70) is not shown
+    assert ("Traceback" in done.stderr) is shown
+    assert ("This is a mistake in graphgate" in done.stderr) is not shown
+    assert "engine.hardware" in done.stderr

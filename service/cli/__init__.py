@@ -1,7 +1,8 @@
 """The ``graphgate`` command. One command, one file below ``commands/``; one output format, one file below ``formats/``.
 
 Exit codes of every command: 0 done, 1 the answer is no (a rejected launch, a failed capture), 2 the question itself is
-unusable. Only the modules of the command that was asked for are imported.
+unusable, 70 graphgate itself failed (GRAPHGATE_DEBUG=1 shows where). Only the modules of the command that was asked for
+are imported.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from service.cli.parser import parse
 __all__ = ["main"]
 
 EXIT_UNUSABLE = 2
+EXIT_FAILED = 70
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
@@ -35,6 +37,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_PIPE_CLOSED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except Exception as error:
+        if os.environ.get("GRAPHGATE_DEBUG"):
+            raise
+        print(
+            f"graphgate: failed: {type(error).__name__}: {error}\n"
+            "  This is a mistake in graphgate, not in the question. GRAPHGATE_DEBUG=1 shows where it happened.",
+            file=sys.stderr,
+        )
+        return EXIT_FAILED
     return code
 
 
