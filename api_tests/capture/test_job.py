@@ -61,6 +61,16 @@ def test_a_job_carries_the_plan_and_survives_its_file() -> None:
     assert CaptureJob.from_json(job.to_json()) == job
 
 
+@pytest.mark.parametrize(("chunk", "slots"), [(8192, 16), (2048, 4), (512, 1), (100, 1), (-1, 4), (None, 4)])
+def test_request_slots_follow_the_chunk_where_the_plan_names_none(chunk: int | None, slots: int) -> None:
+    # SGLang 0.5.23: max(chunked_prefill_size // 512, 1).
+    graph: dict[Phase, PhaseGraph] = {"prefill": PhaseGraph(backend="full", bs=(4,))}
+    job = job_for(id="c1", facts=QWEN3_NEXT, graph=graph, options=CaptureOptions(), chunked_prefill_size=chunk)
+    prefill = job.plan("prefill")
+    assert prefill is not None
+    assert prefill.max_requests == slots
+
+
 def test_only_the_phases_asked_for() -> None:
     job = job_for(id="c1", facts=QWEN3_NEXT, graph=GRAPH, options=CaptureOptions(phases=("decode",)))
     assert [plan.phase for plan in job.plans] == ["decode"]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.capture.files import write_atomically
 from engine.capture.job import SIZE_RULE, CaptureJob
+from engine.capture.options import CPU_MEMORY_MIB
 from engine.capture.report import CaptureFailure, CaptureReport, PhaseReport
 from engine.capture.shape import SCALING_RULE
 from engine.launch import Phase
@@ -169,11 +170,11 @@ def _versions(device: torch.device) -> dict[str, str]:
 
 def _limit_memory(memory_mib: int | None, device: torch.device) -> None:
     """Let the capture take ``memory_mib`` MiB beyond what the process holds now; above that, allocations fail."""
-    if memory_mib is None:
-        return
     if device.type == "cuda":
         import torch
 
+        if memory_mib is None:
+            return
         total = torch.cuda.get_device_properties(device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, memory_mib * 2**20 / total), device)
         return
@@ -181,7 +182,7 @@ def _limit_memory(memory_mib: int | None, device: torch.device) -> None:
 
     status = Path("/proc/self/status").read_text(encoding="ascii")
     held_kib = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData:"))
-    limit = (held_kib + memory_mib * 1024) * 1024
+    limit = (held_kib + (memory_mib or CPU_MEMORY_MIB) * 1024) * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 

@@ -22,13 +22,17 @@ CPU_LARGEST: Mapping[Phase, int] = {"prefill": 64, "decode": 16}
 SIZE_RULE = (
     f"on a CPU {CPU_SIZES} of the plan's sizes unless a number was given: the largest, the middle and the smallest of "
     f"those up to {CPU_LARGEST['prefill']} tokens (prefill) and {CPU_LARGEST['decode']} requests (decode), or the "
-    "plan's smallest where none is as small; on a GPU all of them"
+    "plan's smallest where none is as small; at most 16 request slots in a full prefill graph; on a GPU all of them"
 )
 DEFAULT_SIZES: Mapping[Phase, tuple[int, ...]] = {"prefill": (4, 16, 64), "decode": (1, 2, 4, 8)}
 DEFAULT_MAX_REQUESTS = 4
-"""Request slots of one full prefill graph where the plan names none."""
+"""Request slots of one full prefill graph where neither the plan nor the chunk size says how many."""
 
-MAX_REQUESTS_ON_CPU = 8
+TOKENS_A_REQUEST = 512
+"""SGLang 0.5.23, model_executor/model_runner_components/cuda_graph_setup.py: without ``full_prefill_max_req`` a full
+prefill graph has one request slot for every 512 tokens of ``chunked_prefill_size``, and at least one."""
+
+CPU_MOST_REQUESTS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +146,16 @@ def job_for(
                 phase=phase,
                 backend=state.backend or "disabled",
                 sizes=sizes,
-                max_requests=state.full_prefill_max_req or DEFAULT_MAX_REQUESTS,
+                max_requests=state.full_prefill_max_req or _request_slots(chunked_prefill_size),
             )
         )
     return CaptureJob(id=id, shape=scaled_shape(facts, options.layers), plans=tuple(plans), options=options, seed=seed)
+
+
+def _request_slots(chunked_prefill_size: int | None) -> int:
+    if not chunked_prefill_size or chunked_prefill_size < 0:
+        return DEFAULT_MAX_REQUESTS
+    return max(chunked_prefill_size // TOKENS_A_REQUEST, 1)
 
 
 def choose_sizes(plan: PhasePlan, options: CaptureOptions, *, on_cpu: bool) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from engine.launch import PHASES, Phase
 Allocation = Literal["decode-owned", "per-phase"]
 Device = Literal["auto", "cpu", "cuda"]
 
+CPU_MEMORY_MIB = 4096
 MAX_TIMEOUT_S = 3600.0
 MAX_SIZES = 256
 MAX_LAYERS = 128
@@ -21,13 +22,16 @@ MAX_LAYERS = 128
 class CaptureOptions:
     """How a capture is to be made.
 
-    ``phases``: which of the two are captured; the order is always the engine's. ``allocation``: who allocates the
-    static tables of a stateful attention backend: ``decode-owned`` (only the decode runner, as SGLang 0.5.15 to 0.5.23
-    do) or ``per-phase`` (each runner its own, before it captures). ``sizes``: None (chosen from the plan by the rule of
-    :func:`engine.capture.job.choose_sizes`), how many of the plan's sizes, or the sizes themselves (tokens for prefill,
-    requests for decode). ``device``: ``auto`` takes a GPU where there is one. ``memory_mib``: MiB that the capture may
-    take beyond what an idle process takes. ``timeout_s``: seconds from process start to report. ``layers``: how many
-    layers the scaled model has; None: chosen by the rule of :func:`engine.capture.job.scaled_shape`.
+    ``phases``: which of the two are captured; the order is always the engine's.
+    ``allocation``: who allocates the static tables of a stateful attention backend: ``decode-owned`` (only the decode
+    runner, as SGLang 0.5.15 to 0.5.23 do) or ``per-phase`` (each runner its own, before it captures).
+    ``sizes``: None (chosen from the plan by the rule of :func:`engine.capture.job.choose_sizes`), how many of the
+    plan's sizes, or the sizes themselves (tokens for prefill, requests for decode; a list goes for every phase).
+    ``device``: ``auto`` takes a GPU where there is one.
+    ``memory_mib``: MiB that the capture may take beyond what an idle process takes; None: 4096 on a CPU, all of a GPU.
+    ``timeout_s``: seconds from process start to report.
+    ``layers``: how many layers the scaled model has; None: chosen by the rule of
+    :func:`engine.capture.shape.scaled_shape`.
     """
 
     phases: tuple[Phase, ...] = ("prefill", "decode")

@@ -15,7 +15,7 @@ import torch
 
 from engine.capture.attention.guard import GraphStateError
 from engine.capture.attention.linear import LinearAttentionBackend
-from engine.capture.job import CaptureJob, PhasePlan, choose_sizes
+from engine.capture.job import CPU_MOST_REQUESTS, CaptureJob, PhasePlan, choose_sizes
 from engine.capture.recorders.aten import AtenRecorder
 from engine.capture.recorders.base import Recorder
 from engine.capture.report import CaptureFailure, PhaseOutcome, PhaseReport
@@ -104,7 +104,7 @@ class CaptureSetup:
             self.model_runner,
             backend=plan.backend,
             sizes=sizes,
-            max_requests=plan.max_requests,
+            max_requests=self._slots(plan),
             recorder=self.recorder,
             emit=self._emit,
         )
@@ -141,7 +141,10 @@ class CaptureSetup:
 
     def _most_requests(self) -> int:
         prefill = self.job.plan("prefill")
-        return max(1, *self._sizes.get("decode", (1,)), prefill.max_requests if prefill else 1)
+        return max(1, *self._sizes.get("decode", (1,)), self._slots(prefill) if prefill else 1)
+
+    def _slots(self, plan: PhasePlan) -> int:
+        return min(plan.max_requests, CPU_MOST_REQUESTS) if self.device.type == "cpu" else plan.max_requests
 
 
 def outcome_of(failure: BaseException) -> PhaseOutcome:
