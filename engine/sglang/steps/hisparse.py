@@ -28,6 +28,15 @@ def run(r: Resolution) -> None:
         )
     if not args.disable_radix_cache:
         raise Refusal("AssertionError", "Hierarchical sparse attention currently requires --disable-radix-cache.")
+    if r.since(0, 5, 22):
+        _combinations(r)
+    if model.is_minimax_sparse:
+        return
+    _kernels(r)
+
+
+def _combinations(r: Resolution) -> None:
+    args = r.args
     if args.enable_mixed_chunk:
         raise Refusal("ValueError", "--enable-hisparse does not support --enable-mixed-chunk yet.")
     algorithm = args.speculative_algorithm
@@ -44,9 +53,6 @@ def run(r: Resolution) -> None:
                 "HiSparse speculative decoding uses statically sized swap state; --speculative-adaptive is not "
                 "supported.",
             )
-    if model.is_minimax_sparse:
-        return
-    _kernels(r)
 
 
 def _kernels(r: Resolution) -> None:

@@ -15,6 +15,8 @@ from engine.sglang.steps.attention import default
 
 _EAGER = {"torch_native": "torch native attention backend", "flex_attention": "torch Flex Attention backend"}
 _MLA_PAGES = (("trtllm_mla", "TensorRT-LLM MLA", False), ("cutedsl_mla", "CuteDSL MLA", True))
+_TOKENSPEED = ("tokenspeed_mla", "tokenspeed_mla", False)
+_MLA_PAGES_BEFORE = (_MLA_PAGES[0], _TOKENSPEED, _MLA_PAGES[1])
 
 
 def run(r: Resolution) -> None:
@@ -27,6 +29,8 @@ def run(r: Resolution) -> None:
         r.set("disable_radix_cache", True, "Whisper's encoder padding does not go with prefix caching")
     _pages(r)
     _trtllm_mla(r)
+    if not r.since(0, 5, 23):
+        _tokenspeed(r)
     _cutedsl(r)
     _trtllm_mha(r)
     _fa3_fp8(r)
@@ -52,7 +56,7 @@ def _pages(r: Resolution) -> None:
     if "flashmla" in (common, decode):
         r.warn("WARNING: FlashMLA only supports a page_size of 64, change page_size to 64.")
         page = 64
-    for backend, title, with_prefill in _MLA_PAGES:
+    for backend, title, with_prefill in _MLA_PAGES if r.since(0, 5, 23) else _MLA_PAGES_BEFORE:
         named = (common, decode, prefill) if with_prefill else (common, decode)
         if backend in named and page not in (32, 64):
             r.warn(f"WARNING: {title} only supports page_size of 32 or 64, changing page_size from {page} to 64.")
@@ -82,6 +86,19 @@ def _trtllm_mla(r: Resolution) -> None:
         )
     if args.kv_cache_dtype not in ("fp8_e4m3", "bf16", "auto"):
         raise Refusal("ValueError", "TensorRT-LLM MLA backend only supports kv-cache-dtype of fp8_e4m3, bf16, or auto.")
+
+
+def _tokenspeed(r: Resolution) -> None:
+    """Until 0.5.23 a backend of its own; then another name of cutedsl_mla."""
+    args = r.args
+    if "tokenspeed_mla" not in (args.attention_backend, args.decode_attention_backend):
+        return
+    if not platform_of(r.hardware).is_blackwell:
+        raise Refusal("ValueError", "tokenspeed_mla backend is only supported on Blackwell GPUs (SM100/SM12x).")
+    if args.kv_cache_dtype != "fp8_e4m3":
+        raise Refusal(
+            "ValueError", f"tokenspeed_mla backend requires kv-cache-dtype=fp8_e4m3, got {args.kv_cache_dtype}."
+        )
 
 
 def _cutedsl(r: Resolution) -> None:
@@ -146,7 +163,7 @@ def _fa4_page(r: Resolution) -> None:
         return
     if (args.speculative_eagle_topk or 0) > 1:
         return
-    if "DiffusionGemmaForBlockDiffusion" in r.model.architectures:
+    if r.since(0, 5, 22) and "DiffusionGemmaForBlockDiffusion" in r.model.architectures:
         r.set("page_size", 1, "FlashAttention 4 reads DiffusionGemma's blocks from pages of one token")
         return
     r.warn(

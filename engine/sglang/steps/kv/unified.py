@@ -9,7 +9,9 @@ from __future__ import annotations
 from engine.sglang import environ
 from engine.sglang.derived import attention_backends
 from engine.sglang.resolution import Resolution
+from engine.sglang.steps.kv import unified_bounds
 from engine.sglang.steps.refusals import require
+from engine.sglang.versioned import at
 
 _FLAG = "--enable-unified-memory"
 _VERIFY = frozenset({"triton", "trtllm_mla", "cutedsl_mla", "flashmla", "flashinfer", "fa3"})
@@ -36,9 +38,12 @@ def page_major(r: Resolution) -> None:
         f"{_FLAG}, or drop {layout}.",
     )
     mla = r.model.use_mla
+    if not r.since(0, 5, 23):
+        unified_bounds.rows(r)
     if mla:
         allowed = {"triton", "fa3", "trtllm_mla", "flashinfer", "cutedsl_mla", "flashmla"}
-    elif r.model.has_asymmetric_kv:
+        allowed |= unified_bounds.retired_mla(r)
+    elif r.model.has_asymmetric_kv and r.since(0, 5, 23):
         allowed = {"triton", "fa3", "fa4"}
     else:
         allowed = {"triton", "fa3", "fa4", "flashinfer", "trtllm_mha"}
@@ -46,12 +51,13 @@ def page_major(r: Resolution) -> None:
     require(
         found <= allowed,
         f"{layout}: the resolved attention backends {sorted(found)} are not in the allowed set {sorted(allowed)} for "
-        "this configuration. Pass a compatible --attention-backend.",
+        f"this configuration{at(unified_bounds.LAYOUT_NOTE, r.release.version)}. Pass a compatible "
+        "--attention-backend.",
     )
     extra = {"cutedsl", "helion"} if mla else set()
     for side, kernels in (
         ("decode", {"triton", "flashinfer"} | extra),
-        ("prefill", {"triton", "flashkda", "flashinfer"} | extra),
+        ("prefill", {"triton", "flashkda"} | ({"flashinfer"} if r.since(0, 5, 23) else set()) | extra),
     ):
         backend = getattr(args, f"linear_attn_{side}_backend") or args.linear_attn_backend
         require(
@@ -73,6 +79,12 @@ def run(r: Resolution) -> None:
         return
     if args.disaggregation_mode != "null":
         _disaggregated(r)
+    if not r.since(0, 5, 22):
+        unified_bounds.features(r)
+        if args.dcp_size > 1:
+            _context_parallel(r)
+        _full_prefill(r)
+        return
     algorithm = args.speculative_algorithm
     require(
         algorithm in (None, "DSPARK", *_EAGLE, "DFLASH"),
@@ -89,12 +101,23 @@ def run(r: Resolution) -> None:
     if algorithm in _EAGLE:
         _eagle(r)
     if algorithm == "DSPARK":
-        _verifying(r, algorithm, _VERIFY | {"fa4"})
+        fa4 = {"fa4"} if r.since(0, 5, 23) else unified_bounds.retired_mla(r)
+        _verifying(r, algorithm, _VERIFY | fa4)
     if algorithm == "DFLASH":
-        _verifying(r, algorithm, _VERIFY_MHA)
+        _verifying(r, algorithm, _verify_mha(r))
     _features(r)
     if args.dcp_size > 1:
         _context_parallel(r)
+    _full_prefill(r)
+    if not r.since(0, 5, 23):
+        unified_bounds.decode_graph(r)
+
+
+def _verify_mha(r: Resolution) -> frozenset[str]:
+    return _VERIFY_MHA if r.since(0, 5, 23) else _VERIFY_MHA - {"trtllm_mha"}
+
+
+def _full_prefill(r: Resolution) -> None:
     found = _backends(r)
     if r.graph["prefill"].backend == "full" and not found <= {"fa3", "fa4"}:
         r.set_graph("prefill", "backend", "disabled", "only FlashAttention fills a full prefill graph from this pool")
@@ -172,6 +195,8 @@ def _disaggregated(r: Resolution) -> None:
         require(model.state_carrying is None, f"{offload} hybrid-Mamba models.")
         require(not model.is_hybrid_swa, f"{offload} hybrid-SWA H2D/D2H transfers yet.")
     if args.disaggregation_decode_retraction_backup == "host_pool":
+        if not r.since(0, 5, 22):
+            unified_bounds.host_pool(r)
         require(
             model.state_carrying is None,
             f"{_FLAG} host-pool decode retraction does not support hybrid-Mamba models.",
@@ -183,9 +208,9 @@ def _eagle(r: Resolution) -> None:
     require(
         model.is_hybrid_swa or model.state_carrying is not None,
         f"{title} requires a unified target (hybrid-SWA or a mamba hybrid): the draft's KV lives fused inside the "
-        "target's sub-pool entries.",
+        f"{at(unified_bounds.FUSED_WHERE, r.release.version)}.",
     )
-    allowed = _VERIFY if model.use_mla else _VERIFY_MHA
+    allowed = _VERIFY | unified_bounds.retired_mla(r) if model.use_mla else _verify_mha(r)
     found = set(attention_backends(r.args))
     require(
         None not in found and found <= allowed,
@@ -194,11 +219,11 @@ def _eagle(r: Resolution) -> None:
     )
     draft = r.args.speculative_draft_attention_backend
     drafts = {draft} if draft else found
+    rails = _verify_mha(r)
     require(
-        drafts <= _VERIFY_MHA,
+        drafts <= rails,
         f"{title} runs the draft on {sorted(drafts, key=str)}, but a fused draft is MHA-shaped and reads its KV "
-        f"through the translated MHA rails {sorted(_VERIFY_MHA)}. Set --speculative-draft-attention-backend to one of "
-        "them.",
+        f"through the translated MHA rails {sorted(rails)}. Set --speculative-draft-attention-backend to one of them.",
     )
 
 
@@ -234,7 +259,7 @@ def _context_parallel(r: Resolution) -> None:
         "only this rank's shard of each widened page. Rejected here rather than at the first KV transfer, where "
         "translate_kv_indices_for_transfer would abort a server that had already booted.",
     )
-    allowed = {"flashinfer", "trtllm_mla", "cutedsl_mla"}
+    allowed = {"flashinfer", "trtllm_mla", "cutedsl_mla"} | unified_bounds.retired_mla(r)
     found = _backends(r)
     require(
         found <= allowed,

@@ -13,6 +13,8 @@ from engine.sglang.steps.attention.linear import ragged_verify_mode
 from engine.sglang.steps.model_overrides.base import Override, Values
 
 _VERIFYING = ("trtllm_mla", "cutedsl_mla")
+_GAMMA = 7
+_TOKENSPEED_TOKENS = 8
 
 
 def _context_parallel(r: Resolution) -> Values:
@@ -33,17 +35,30 @@ def _context_parallel(r: Resolution) -> Values:
     prefill, decode = attention_backends(args)
     if decode in ("cutedsl_mla", None):
         out |= {"prefill_attention_backend": "trtllm_mla", "decode_attention_backend": "cutedsl_mla"}
+    elif decode == "tokenspeed_mla" and not r.since(0, 5, 23):
+        out |= {
+            "prefill_attention_backend": "tokenspeed_mla",
+            "decode_attention_backend": "tokenspeed_mla",
+            "kv_cache_dtype": "fp8_e4m3",
+        }
     elif decode == "aiter":
         side = "triton" if prefill == "triton" else "aiter"
         out |= {"prefill_attention_backend": side, "decode_attention_backend": "aiter"}
     else:
+        choices = "'cutedsl_mla'" if r.since(0, 5, 23) else "'cutedsl_mla', 'tokenspeed_mla'"
         raise Refusal(
             "AssertionError",
-            f"Decode attention backend for Kimi-K3 DCP must be 'cutedsl_mla' or 'aiter', got {decode!r}.",
+            f"Decode attention backend for Kimi-K3 DCP must be {choices} or 'aiter', got {decode!r}.",
         )
     if args.dcp_replicate_q_proj is None and args.dcp_comm_backend in ("a2a", "fi_a2a"):
         out["dcp_replicate_q_proj"] = True
     return out
+
+
+def _tokenspeed_verifies(r: Resolution) -> bool:
+    args = r.args
+    tokens = args.speculative_num_draft_tokens or (args.speculative_dspark_block_size or _GAMMA) + 1
+    return not r.since(0, 5, 23) and args.kv_cache_dtype == "fp8_e4m3" and tokens <= _TOKENSPEED_TOKENS
 
 
 def attention(r: Resolution) -> Values:
@@ -59,7 +74,7 @@ def attention(r: Resolution) -> Values:
         return both if free else {}
     out: Values = dict(both) if free else {}
     backend = "trtllm_mla" if free else attention_backends(args)[1]
-    if backend in _VERIFYING:
+    if backend in _VERIFYING or (backend == "tokenspeed_mla" and _tokenspeed_verifies(r)):
         out["speculative_attention_mode"] = "decode"
     return out
 

@@ -10,11 +10,21 @@ from typing import Any
 from engine.sglang import environ
 from engine.sglang.derived import attn_dp_enabled
 from engine.sglang.platform import platform_of
-from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.attention.linear import ragged_verify_mode
 from engine.sglang.steps.model_overrides.deepseek import attn_dp_of_context_parallel
+from engine.sglang.steps.models import deepseek_v41
+from engine.sglang.versioned import FIRST, at
 
 _V41 = "deepseek_v41"
+_UNTESTED: tuple[tuple[Version, str], ...] = (
+    ((0, 5, 23), "untested"),
+    (FIRST, "uniform-FP8 KV layout is not part of the PD handshake"),
+)
+_ORDER: tuple[tuple[Version, str], ...] = (
+    ((0, 5, 22), "CUDA/HIP backends reindex"),
+    (FIRST, "the CUDA backend reindexes"),
+)
 _EAGER_OR_BREAKABLE = ("disabled", "breakable")
 
 
@@ -90,7 +100,7 @@ def _trtllm(r: Resolution) -> None:
         (
             args.disaggregation_mode != "null",
             (
-                f"{option} does not support PD disaggregation yet (untested; see "
+                f"{option} does not support PD disaggregation yet ({at(_UNTESTED, r.release.version)}; see "
                 "https://github.com/sgl-project/sglang/issues/37838)."
             ),
         ),
@@ -111,10 +121,12 @@ def validate(r: Resolution) -> None:
     if args.cp_strategy == "zigzag":
         raise Refusal(
             "ValueError",
-            "DeepSeekV4 zigzag CP requires the NPU backend; CUDA/HIP backends reindex with interleave order.",
+            f"DeepSeekV4 zigzag CP requires the NPU backend; {at(_ORDER, r.release.version)} with interleave order.",
         )
     attn_dp = attn_dp_of_context_parallel(r, "DeepSeek-V4 context parallelism")
     why = "the family's prefill context parallelism"
+    if not r.since(0, 5, 22):
+        r.set("enable_dp_attention", True, why)
     for name, value in (
         ("attn_dp_size", attn_dp),
         ("dp_size", 1),
@@ -162,6 +174,9 @@ def _features(r: Resolution) -> None:
             raise Refusal("ValueError", "--enable-encoder-swa-bounded-replay requires DeepSeek-V4.1")
         return
     graph = r.graph["prefill"].backend
+    if not r.since(0, 5, 23):
+        deepseek_v41.features(r)
+        return
     if args.dsv4_attn_backend == "trtllm" and graph not in _EAGER_OR_BREAKABLE:
         raise Refusal("ValueError", "DeepSeek-V4.1 TRT-LLM requires --cuda-graph-backend-prefill disabled or breakable")
     if args.enable_encoder_swa_bounded_replay:

@@ -60,7 +60,8 @@ def split_backends(r: Resolution) -> None:
     if args.enable_hisparse:
         backend = "flashmla_kv" if dtype == "fp8_e4m3" else "flashmla_sparse"
         _fill(r, backend, backend)
-        if dtype == "fp8_e4m3" and "tilelang" in (args.dsa_prefill_backend, args.dsa_decode_backend):
+        tilelang = "tilelang" in (args.dsa_prefill_backend, args.dsa_decode_backend)
+        if dtype == "fp8_e4m3" and tilelang and r.since(0, 5, 22):
             raise Refusal("ValueError", "CUDA TileLang FP8 KV does not support HiSparse.")
     elif dtype == "fp8_e4m3":
         backend = "trtllm" if major >= 10 else "flashmla_kv"
@@ -89,6 +90,13 @@ def _constraints(r: Resolution) -> None:
         )
     if args.kv_cache_dtype != "fp8_e4m3" or "tilelang" not in (prefill, decode):
         return
+    if not r.since(0, 5, 22):
+        raise Refusal(
+            "ValueError",
+            "The tilelang DSA prefill/decode kernels only support an fp8_e4m3 KV cache on ROCm/HIP; on CUDA they "
+            "require a bfloat16 KV cache. Use --kv-cache-dtype bfloat16, or keep --kv-cache-dtype fp8_e4m3 and pick an "
+            "fp8-capable DSA backend (flashmla_kv on Hopper, trtllm on Blackwell).",
+        )
     if prefill != "tilelang" or decode != "tilelang":
         raise Refusal(
             "ValueError",

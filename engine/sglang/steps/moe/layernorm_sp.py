@@ -24,7 +24,7 @@ def run(r: Resolution) -> None:
             raise invalid("--enable-megamoe-for-layernorm-sp requires --enable-layernorm-sp.")
         return
     arch = r.model.arch
-    _layout(args, arch, mega=mega)
+    _layout(r, arch, mega=mega)
     if arch != _MUSE:
         return
     if mega:
@@ -36,11 +36,13 @@ def run(r: Resolution) -> None:
         )
 
 
-def _layout(args: Any, arch: str, *, mega: bool) -> None:
+def _layout(r: Resolution, arch: str, *, mega: bool) -> None:
+    args, newest = r.args, r.since(0, 5, 23)
     if mega and arch != _MUSE:
         raise invalid("--enable-megamoe-for-layernorm-sp supports only Muse Spark.")
-    if arch not in _SUPPORTED:
-        raise invalid(f"--enable-layernorm-sp is only supported for {_SUPPORTED}; got {arch}.")
+    supported = _SUPPORTED if newest else [name for name in _SUPPORTED if name != _MUSE]
+    if arch not in supported:
+        raise invalid(f"--enable-layernorm-sp is only supported for {supported}; got {arch}.")
     if args.tp_size <= 1:
         raise invalid(
             "--enable-layernorm-sp requires tp_size > 1: there is no sequence to shard across a single TP rank."
@@ -48,18 +50,24 @@ def _layout(args: Any, arch: str, *, mega: bool) -> None:
     if arch == _MUSE:
         _muse(args, mega=mega)
     if attn_dp_enabled(args):
+        dp = "attention DP" if r.since(0, 5, 22) else "--enable-dp-attention"
         raise invalid(
-            "--enable-layernorm-sp is not compatible with attention DP: SP shards the sequence across the full TP "
+            f"--enable-layernorm-sp is not compatible with {dp}: SP shards the sequence across the full TP "
             "group, "
             "which under DP attention spans data-parallel groups holding different sequences."
         )
     if args.speculative_algorithm is not None and not (arch == _MUSE and args.speculative_algorithm == "DFLASH"):
+        if not newest:
+            raise invalid(
+                "--enable-layernorm-sp is not compatible with speculative decoding (EAGLE/EAGLE3): the captured aux "
+                "hidden states would be sequence-sharded."
+            )
         raise invalid(
             "--enable-layernorm-sp supports speculative decoding only with Muse Spark DFLASH: other "
             "models/algorithms do "
             "not gather the sequence-sharded auxiliary hidden states."
         )
-    if args.pp_size > 1:
+    if args.pp_size > 1 and r.since(0, 5, 22):
         raise invalid(
             "--enable-layernorm-sp is not compatible with pipeline parallelism: only the first rank's stack starts the "
             "sequence-sharded region, so the next rank would receive a stream it does not expect."

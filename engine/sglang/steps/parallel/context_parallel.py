@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from engine.sglang.derived import connector_type
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.parallel import cp_tp_sharing
 from engine.sglang.steps.refusals import invalid, require, unguarded
+from engine.sglang.versioned import FIRST, at
 
 _NEMOTRON_TYPES = ("nemotron_h", "nemotron_h_puzzle")
 _MIMO_V2 = ("MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM")
-_NO_INPUT_SCATTERING = frozenset(
-    {
-        "InklingForConditionalGeneration",
-        "InklingForConditionalGenerationMTP",
-        "KimiK3ForConditionalGeneration",
-        "KimiK3LinearForCausalLM",
-    }
+_KIMI_K3 = frozenset({"KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM"})
+_INKLING = frozenset({"InklingForConditionalGeneration", "InklingForConditionalGenerationMTP"})
+_NO_INPUT_SCATTERING: tuple[tuple[Version, frozenset[str]], ...] = (
+    ((0, 5, 23), _KIMI_K3 | _INKLING),
+    ((0, 5, 22), _KIMI_K3),
+    (FIRST, frozenset()),
 )
 
 
@@ -25,7 +25,8 @@ def run(r: Resolution) -> None:
     args = r.args
     if connector_type(args.model_path) != "instance":
         _family(r)
-        cp_tp_sharing.run(r)
+        if r.since(0, 5, 22):
+            cp_tp_sharing.run(r)
     if args.enable_prefill_cp and args.cp_strategy is None:
         raise invalid("--cp-strategy must be set when --enable-prefill-cp is enabled.")
     _widths(r)
@@ -40,8 +41,10 @@ def _family(r: Resolution) -> None:
         raise invalid("Nemotron-H does not support --attn-cp-size > 1")
     if longcat and args.enable_prefill_cp and args.attn_cp_size > 1:
         raise invalid("LongCat-Flash does not support --enable-prefill-cp with --attn-cp-size > 1")
-    if args.enable_attn_tp_input_scattered and (nemotron or longcat or arch in _NO_INPUT_SCATTERING):
-        r.warn(f"WARNING: Disabling input-scattered attention for {arch}: its forward does not enter that scope")
+    scattered = at(_NO_INPUT_SCATTERING, r.release.version)
+    if args.enable_attn_tp_input_scattered and (nemotron or longcat or arch in scattered):
+        name = arch if r.since(0, 5, 22) else kind
+        r.warn(f"WARNING: Disabling input-scattered attention for {name}: its forward does not enter that scope")
         r.set("enable_attn_tp_input_scattered", False, f"{arch} does not enter that scope")
     if not args.enable_prefill_cp:
         return
@@ -61,7 +64,7 @@ def _widths(r: Resolution) -> None:
         require(args.tp_size % args.attn_cp_size == 0, "tp_size must be divisible by attn_cp_size")
         require(
             args.tp_size % (args.attn_dp_size * args.attn_cp_size) == 0,
-            "tp_size must be divisible by attn_dp_size * attn_cp_size",
+            f"tp_size must be divisible by {'attn_dp_size' if r.since(0, 5, 22) else 'dp_size'} * attn_cp_size",
         )
         require(not args.enable_aiter_allreduce_fusion, fusion)
     if args.moe_dp_size > 1:

@@ -22,6 +22,9 @@ def run(r: Resolution) -> None:
     args = r.args
     if not args.enable_prefill_cp or args.attn_cp_size <= 1 or r.model.arch not in _STRATEGY:
         return
+    newest = r.since(0, 5, 23)
+    if r.model.arch == _QWEN4 and not newest:
+        return
     arch = r.model.arch
     if args.attn_cp_size != args.tp_size:
         raise invalid(
@@ -30,21 +33,21 @@ def run(r: Resolution) -> None:
         )
     if args.cp_strategy != _STRATEGY[arch]:
         raise invalid(f"CP-TP group sharing requires --cp-strategy {_STRATEGY[arch]}.")
-    _speculative(args, arch)
-    for flag, enabled in _unsupported(args, arch).items():
+    _speculative(args, arch, newest=newest)
+    for flag, enabled in _unsupported(args, arch, newest=newest).items():
         if enabled:
             raise invalid(f"--{flag} is not supported with CP-TP group sharing.")
-    if args.disaggregation_mode == "prefill" and environ.read(r, "SGLANG_DISAGG_STAGING_BUFFER"):
+    if newest and args.disaggregation_mode == "prefill" and environ.read(r, "SGLANG_DISAGG_STAGING_BUFFER"):
         raise invalid("SGLANG_DISAGG_STAGING_BUFFER is not supported with CP-TP group sharing.")
     for name, count in _linear_heads(r).items():
         if count % args.tp_size:
             raise invalid(f"{name}={count} must be divisible by --tp-size={args.tp_size}.")
     r.set("enable_cp_tp_group_sharing", True, f"the port of {arch}")
-    if arch == _QWEN4:
+    if arch == _QWEN4 or not newest:
         r.set_graph("prefill", "backend", "disabled", "its sequence collectives change size with the batch")
 
 
-def _speculative(args: Any, arch: str) -> None:
+def _speculative(args: Any, arch: str, *, newest: bool) -> None:
     if args.speculative_algorithm is None:
         return
     if arch != _GLM:
@@ -54,11 +57,13 @@ def _speculative(args: Any, arch: str) -> None:
         and args.speculative_draft_model_path in (None, args.model_path)
         and args.speculative_eagle_topk in (None, 1)
     )
+    if not newest and not native:
+        raise invalid("CP/TP group sharing only supports native MTP with top-k 1.")
     if args.speculative_algorithm != "DFLASH" and not native:
         raise invalid("CP/TP group sharing only supports DFLASH or native MTP with top-k 1.")
 
 
-def _unsupported(args: Any, arch: str) -> dict[str, bool]:
+def _unsupported(args: Any, arch: str, *, newest: bool) -> dict[str, bool]:
     flags = {
         "enable-dsa-cache-layer-split": bool(args.enable_dsa_cache_layer_split),
         "dcp-size > 1": args.dcp_size > 1,
@@ -66,7 +71,9 @@ def _unsupported(args: Any, arch: str) -> dict[str, bool]:
         "moe-dp-size > 1": args.moe_dp_size > 1,
     }
     mode = args.disaggregation_mode
-    if arch == _QWEN4:
+    if not newest:
+        flags["disaggregation-mode"] = mode != "null"
+    elif arch == _QWEN4:
         flags |= {
             "ep-size > 1": args.ep_size > 1,
             "moe-a2a-backend": args.moe_a2a_backend != "none",

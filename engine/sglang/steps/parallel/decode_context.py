@@ -18,7 +18,7 @@ def run(r: Resolution) -> None:
             "Decode context parallel size (--dcp-size / --decode-context-parallel-size) must be >= 1, but got "
             f"dcp_size={size}."
         )
-    if size > 1 and args.enable_prefill_cp:
+    if size > 1 and args.enable_prefill_cp and r.since(0, 5, 22):
         raise invalid("--dcp-size > 1 does not support --enable-prefill-cp.")
     all_to_all = backend in ("a2a", "fi_a2a")
     if all_to_all and size <= 1:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from engine.sglang.resolution import Resolution
 
-_ALIASES = {"compressed": "dsv4", "tokenspeed_mla": "cutedsl_mla"}
+_COMPRESSED = {"compressed": "dsv4"}
+_ALIASES = {**_COMPRESSED, "tokenspeed_mla": "cutedsl_mla"}
 _FIELDS = (
     "attention_backend",
     "decode_attention_backend",
@@ -16,12 +17,13 @@ _FIELDS = (
 def run(r: Resolution) -> None:
     """The new names; ``tokenspeed_mla`` meant an FP8 KV cache and verification on the decode kernel."""
     args = r.args
-    if not any(getattr(args, field) in _ALIASES for field in _FIELDS):
+    aliases = _ALIASES if r.since(0, 5, 23) else _COMPRESSED
+    if not any(getattr(args, field) in aliases for field in _FIELDS):
         return
-    tokenspeed = "tokenspeed_mla" in (args.attention_backend, args.decode_attention_backend)
+    tokenspeed = aliases is _ALIASES and "tokenspeed_mla" in (args.attention_backend, args.decode_attention_backend)
     for field in _FIELDS:
         old = getattr(args, field)
-        new = _ALIASES.get(old)
+        new = aliases.get(old)
         if new is None:
             continue
         r.warn(f"WARNING: --{field.replace('_', '-')}={old} is deprecated; use '{new}' instead.")

@@ -38,7 +38,7 @@ def run(r: Resolution) -> None:
             ("attention data", "--attn-dp-size", args.attn_dp_size),
             ("expert", "--ep-size", args.ep_size),
         )
-        if size != 1
+        if size != 1 and (r.since(0, 5, 22) or label != "attention data")
     ]
     if args.enforce_shared_experts_fusion:
         errors.append("--enforce-shared-experts-fusion is incompatible with expert_pack")

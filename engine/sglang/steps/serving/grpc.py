@@ -51,6 +51,11 @@ def _sidecar(r: Resolution) -> None:
         )
     if args.grpc_port is None:
         raise invalid("--sidecar requires --grpc-port or SGLANG_GRPC_PORT.")
+    if environ.read(r, "SGLANG_RUST_SERVER") and r.since(0, 5, 22) and not r.since(0, 5, 23):
+        raise invalid(
+            "--sidecar is not yet supported with SGLANG_RUST_SERVER: Rust-server mode does not run the Python sidecar "
+            "lifecycle."
+        )
 
 
 def _native(r: Resolution) -> None:

@@ -27,7 +27,8 @@ def run(r: Resolution) -> None:
     ):
         if flag:
             raise invalid(f"--language-model-only cannot be combined with {name}")
-    if args.disaggregation_mode != "null" and r.model.model_type != "deepseek_v41":
+    served_apart = r.since(0, 5, 22) and r.model.model_type == "deepseek_v41"
+    if args.disaggregation_mode != "null" and not served_apart:
         raise invalid("--language-model-only is incompatible with --disaggregation-mode prefill/decode")
     if not any(name in SUPPORTED for name in r.model.architectures):
         raise invalid(

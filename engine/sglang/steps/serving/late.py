@@ -113,7 +113,7 @@ def _request_limits(r: Resolution) -> None:
         sampling = json.loads(sampling)
     if sampling and not isinstance(sampling, str | list | dict):
         raise Refusal("TypeError", f"argument of type '{type(sampling).__name__}' is not iterable")
-    if sampling and "watermark" in sampling:
+    if sampling and "watermark" in sampling and r.since(0, 5, 22):
         raise invalid("watermark is not supported in --preferred-sampling-params")
 
 
