@@ -30,9 +30,12 @@ def run(r: Resolution) -> None:
         return
     if algorithm not in _ALGORITHMS:
         raise Refusal("RuntimeError", f"Unknown diffusion LLM algorithm: {algorithm}")
-    _backend(r, algorithm)
+    if r.since(0, 5, 22):
+        _backend(r, algorithm)
     if algorithm == _RENOISE:
         _renoise(r)
+    if not r.since(0, 5, 22):
+        _backend(r, algorithm)
     if not args.disable_overlap_schedule:
         r.warn("WARNING: Overlap schedule is disabled because of using diffusion LLM inference")
         r.set("disable_overlap_schedule", True, _WHY)
@@ -43,8 +46,10 @@ def run(r: Resolution) -> None:
 def _backend(r: Resolution, algorithm: str) -> None:
     args = r.args
     if algorithm == _RENOISE:
-        if args.attention_backend in _RENOISE_BACKENDS and all(
-            getattr(args, name) in (None, *_RENOISE_BACKENDS) for name in _FIELDS[1:]
+        if (
+            r.since(0, 5, 22)
+            and args.attention_backend in _RENOISE_BACKENDS
+            and all(getattr(args, name) in (None, *_RENOISE_BACKENDS) for name in _FIELDS[1:])
         ):
             return
         changed = [name for name in _FIELDS if getattr(args, name) != "triton"]
@@ -75,7 +80,7 @@ def _renoise(r: Resolution) -> None:
         tied = isinstance(text, HfConfig) and text.get("tie_word_embeddings", False)
     if not tied:
         raise Refusal("ValueError", "DiffusionGemma requires tied word embeddings")
-    if r.graph["prefill"].backend == "full":
+    if r.graph["prefill"].backend == "full" and r.since(0, 5, 22):
         prefill, _ = attention_backends(args)
         if prefill != "fa4":
             raise Refusal(

@@ -68,7 +68,7 @@ def int8_checkpoint(r: Resolution) -> None:
             "--enable-int8-mamba-checkpoint only supports the built-in mamba radix cache; "
             f"--radix-cache-backend={args.radix_cache_backend!r} is not int8-aware. Omit --radix-cache-backend.",
         )
-    if args.enable_lmcache:
+    if args.enable_lmcache and r.since(0, 5, 21):
         raise Refusal(
             "ValueError",
             "--enable-int8-mamba-checkpoint is not supported together with --enable-lmcache: LMCache is not "
@@ -79,7 +79,8 @@ def int8_checkpoint(r: Resolution) -> None:
 def supports_extra_buffer(r: Resolution) -> bool:
     """Whether the model's state can live in an extra buffer with these kernels."""
     spec = r.model.linear_spec
-    if r.model.arch in r.model.lists.of("mamba_extra_buffer") or (spec is not None and spec["extra_buffer"]):
+    registered = spec is not None and spec["extra_buffer"] and r.since(0, 5, 21)
+    if r.model.arch in r.model.lists.of("mamba_extra_buffer") or registered:
         return bool(r.args.linear_attn_backend == "triton")
     return False
 
@@ -109,7 +110,7 @@ def radix_cache(r: Resolution) -> None:
                 r.set("mamba_radix_cache_strategy", "no_buffer", why, layer="engine-default")
                 r.set("disable_overlap_schedule", True, "the no_buffer strategy does not overlap")
     if not args.uses_mamba_radix_cache:
-        if extra_buffer(args):
+        if extra_buffer(args) and r.since(0, 5, 21):
             raise Refusal(
                 "ValueError",
                 f"--mamba-radix-cache-strategy {args.mamba_radix_cache_strategy} needs mamba state, got "

@@ -84,8 +84,12 @@ def _trtllm_mla(r: Resolution) -> None:
             "ValueError",
             "TRTLLM MLA backend is only supported on Blackwell GPUs (SM100/SM12x). Please use a different backend.",
         )
-    if args.kv_cache_dtype not in ("fp8_e4m3", "bf16", "auto"):
-        raise Refusal("ValueError", "TensorRT-LLM MLA backend only supports kv-cache-dtype of fp8_e4m3, bf16, or auto.")
+    fp4 = () if r.since(0, 5, 21) else ("fp4_e2m1",)
+    dtypes = ("fp8_e4m3", *fp4, "bf16")
+    if args.kv_cache_dtype not in (*dtypes, "auto"):
+        raise Refusal(
+            "ValueError", f"TensorRT-LLM MLA backend only supports kv-cache-dtype of {', '.join(dtypes)}, or auto."
+        )
 
 
 def _tokenspeed(r: Resolution) -> None:

@@ -31,7 +31,7 @@ def run(r: Resolution) -> None:
         raise Refusal("ValueError", "--swa-full-tokens-ratio should be in range (0, 1.0].")
     if args.swa_prefix_tails is not None and args.swa_prefix_tails < 0:
         raise Refusal("ValueError", "--swa-prefix-tails should be a non-negative integer.")
-    if args.enable_lmcache:
+    if args.enable_lmcache and r.since(0, 5, 21):
         _lmcache(args)
 
 

@@ -38,15 +38,15 @@ def run(r: Resolution) -> None:
             "--kv-cache-dtype=nvfp4 requires Blackwell SM100 or SM120. Use --kv-cache-dtype=fp4_mx_block16 for the "
             "block-size-16 FP4 recipe.",
         )
-    if args.enable_unified_memory:
+    if args.enable_unified_memory and r.since(0, 5, 21):
         raise Refusal(
             "ValueError",
             "FP4 KV cache does not yet support --enable-unified-memory: the unified MHA pool does not allocate FP4 "
             "block scales or the prefill dequant workspace.",
         )
     prefill, decode = attention_backends(args)
-    native = nvfp4 and platform.is_sm100 and "trtllm_mha" in (prefill, decode)
-    mixed = nvfp4 and prefill == "flashinfer" and decode == "trtllm_mha"
+    native = nvfp4 and platform.is_sm100 and "trtllm_mha" in (prefill, decode) and r.since(0, 5, 21)
+    mixed = nvfp4 and prefill == "flashinfer" and decode == "trtllm_mha" and r.since(0, 5, 21)
     if native:
         _native(r, mixed)
     if prefill != decode and prefill != "fa4":

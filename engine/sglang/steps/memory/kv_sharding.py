@@ -37,6 +37,8 @@ def _features(r: Resolution) -> None:
             f"{_FLAG} is only supported on PD prefill workers: a rank's pool holds only its stripe of every cached "
             "page, which is incompatible with local decode."
         )
+    if args.speculative_algorithm is not None and not r.since(0, 5, 23):
+        raise _refuse(f"{_FLAG} does not support speculative decoding.")
     if args.speculative_algorithm is not None and (
         args.speculative_algorithm != "EAGLE"
         or r.model.arch != "GlmMoeDsaForCausalLM"
@@ -57,7 +59,7 @@ def _features(r: Resolution) -> None:
             f"{_FLAG} requires the built-in UnifiedRadixCache with a rotation-aware UnifiedTreeCore and does not "
             f"support --radix-cache-backend={args.radix_cache_backend!r}."
         )
-    if not environ.is_set(r, _TREE_CORE):
+    if not environ.is_set(r, _TREE_CORE) and r.since(0, 5, 23):
         environ.put(r, _TREE_CORE, "python")
     core = environ.read(r, _TREE_CORE)
     if not args.disable_radix_cache and core != "python":
@@ -124,6 +126,11 @@ def _hierarchical_cache(r: Resolution) -> None:
     args = r.args
     if not args.enable_hierarchical_cache:
         return
+    if not r.since(0, 5, 23):
+        raise _refuse(
+            f"{_FLAG} does not support --enable-hierarchical-cache yet: HiCache backup/load assumes each rank holds "
+            "full pages."
+        )
     if args.hicache_storage_backend is not None:
         raise _refuse(
             f"{_FLAG} supports HiCache host offload but not --hicache-storage-backend yet: the storage path reads and "
@@ -153,10 +160,10 @@ def _model(r: Resolution) -> None:
 def _attention_backend(r: Resolution) -> None:
     args = r.args
     prefill, _ = attention_backends(args)
-    if prefill == "dsa":
+    if prefill == "dsa" and r.since(0, 5, 23):
         _dsa(r)
         return
-    if r.model.is_deepseek_dsa:
+    if r.model.is_deepseek_dsa and r.since(0, 5, 23):
         raise _refuse("DSA KV sharding requires the dsa attention backend.")
     if prefill == "fa3":
         return
@@ -223,6 +230,8 @@ def _topology(r: Resolution) -> None:
                 "attn_cp_size > 1."
             )
         return
+    if r.model.is_deepseek_dsa and not r.since(0, 5, 23):
+        raise _refuse(f"{_FLAG} does not support DSA models yet (indexer buffers are not striped).")
     if args.attn_cp_size > 1:
         return
     if attn_dp_enabled(args):

@@ -24,6 +24,8 @@ def planned(r: Resolution) -> bool:
         return False
     if args.disaggregation_transfer_backend == "mooncake" and environ.read(r, "MOONCAKE_PROTOCOL").lower() == "efa":
         return False
+    if args.enable_unified_memory and not r.since(0, 5, 22):
+        return False
     if args.enable_unified_memory and not _unified_memory_allows(r):
         return False
     if args.disaggregation_mode != "prefill" and r.graph["decode"].backend == "disabled":

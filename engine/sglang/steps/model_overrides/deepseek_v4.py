@@ -13,7 +13,7 @@ def look(r: Resolution) -> Values:
     args, model, platform = r.args, r.model, platform_of(r.hardware)
     out: Values = {"attention_backend": "dsv4"}
     config = model.hf.get("quantization_config") or {}
-    v41 = model.model_type == "deepseek_v41"
+    v41 = model.model_type == "deepseek_v41" and r.since(0, 5, 21)
     if (
         v41
         and args.device == "cuda"

@@ -21,4 +21,7 @@ def look(r: Resolution) -> Values:
     return out
 
 
-OVERRIDES = (Override(family="Gemma 4", look=look, architectures=(*SERVING, _DIFFUSION)),)
+OVERRIDES = (
+    Override(family="Gemma 4", look=look, architectures=SERVING),
+    Override(family="DiffusionGemma", look=look, architectures=(_DIFFUSION,), since=(0, 5, 21)),
+)

@@ -16,7 +16,7 @@ def look(r: Resolution) -> Values:
     }
     if args.mamba_radix_cache_strategy == "auto":
         out["mamba_radix_cache_strategy"] = "extra_buffer"
-    if not args.disable_radix_cache:
+    if not args.disable_radix_cache and r.since(0, 5, 21):
         out["uses_mamba_radix_cache"] = True
     if unset(args):
         served = platform.is_sm100 or (platform.is_sm90 and r.since(0, 5, 22))

@@ -54,4 +54,6 @@ def look(r: Resolution) -> Values:
     }
 
 
-OVERRIDES = (Override(family="IQuest Q1", look=look, architectures=("IQuestQ1ForCausalLM", "IQuestQ1MTP")),)
+OVERRIDES = (
+    Override(family="IQuest Q1", look=look, architectures=("IQuestQ1ForCausalLM", "IQuestQ1MTP"), since=(0, 5, 21)),
+)

@@ -76,6 +76,7 @@ OVERRIDES = (
         family="Bailing V3",
         look=bailing_v3,
         architectures=("BailingMoeV3ForCausalLM", "BailingMoeV3VLForConditionalGeneration"),
+        since=(0, 5, 21),
     ),
     Override(
         family="Command A Plus",
@@ -83,7 +84,10 @@ OVERRIDES = (
         architectures=("Cohere2VisionForConditionalGeneration", "Cohere2MoeForCausalLM"),
     ),
     Override(
-        family="GigaChat 3.5", look=gigachat, architectures=("GigaChat35ForCausalLM", "GigaChat35ForCausalLMNextN")
+        family="GigaChat 3.5",
+        look=gigachat,
+        architectures=("GigaChat35ForCausalLM", "GigaChat35ForCausalLMNextN"),
+        since=(0, 5, 21),
     ),
     Override(family="Intern-S2-Mobius", look=mobius, architectures=("InternS2MobiusForConditionalGeneration",)),
     Override(family="MiniMax M2", look=minimax_m2, architectures=("MiniMaxM2ForCausalLM",)),

@@ -35,7 +35,8 @@ def _automatic(r: Resolution) -> str | None:
     ):
         return None
     custom = (
-        model.model_type == "deepseek_v41"
+        r.since(0, 5, 21)
+        and model.model_type == "deepseek_v41"
         and model.hf.get("hidden_size") == 5120
         and platform.is_blackwell
         and args.tp_size == 4

@@ -65,12 +65,13 @@ def _mimo(r: Resolution) -> None:
 def _fused_qkv_tp(r: Resolution) -> int | None:
     hf = r.model.hf
     layout = hf.get("attention_projection_layout")
-    if layout in (None, "split"):
+    if layout is None or (layout == "split" and r.since(0, 5, 22)):
         return None
     if layout != "fused_qkv":
+        split = ", 'split'" if r.since(0, 5, 22) else ""
         raise Refusal(
             "ValueError",
-            f"MiMoV2 hf_config has unsupported attention_projection_layout={layout!r}; expected 'fused_qkv', 'split' "
+            f"MiMoV2 hf_config has unsupported attention_projection_layout={layout!r}; expected 'fused_qkv'{split} "
             "or unset.",
         )
     heads = hf.get("num_key_value_heads")

@@ -24,6 +24,7 @@ _VALIDATED = (
     "Qwen3MoeForCausalLM",
 )
 _SINCE_0_5_23 = frozenset({"BeamForCausalLM", "KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM"})
+_SINCE_0_5_21 = frozenset({"GlmMoeDsaForCausalLM"})
 _COMBINE = "SGLANG_FLASHINFER_MEGAMOE_COMBINE_DTYPE"
 
 
@@ -31,7 +32,9 @@ def run(r: Resolution) -> None:
     """Model, formats, environment, topology, runner, GPU: in the engine's order."""
     args, model = r.args, r.model
     w4a16 = r.since(0, 5, 23) and environ.read(r, "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16")
-    validated = [name for name in _VALIDATED if name not in _SINCE_0_5_23 or r.since(0, 5, 23)]
+    later = frozenset() if r.since(0, 5, 23) else _SINCE_0_5_23
+    later = later if r.since(0, 5, 21) else later | _SINCE_0_5_21
+    validated = [name for name in _VALIDATED if name not in later]
     if not any(name in validated for name in model.architectures):
         raise invalid(
             f"FlashInfer MegaMOE is not validated for model architectures {list(model.architectures)}. Supported "

@@ -8,7 +8,7 @@ from engine.sglang.steps.refusals import invalid
 
 
 def run(r: Resolution) -> None:
-    """``--moe-runner-backend megamoe`` is an alias; then overlap modes and GPU are checked."""
+    """``--moe-runner-backend megamoe`` is an alias; then overlap modes and GPU are checked (from 0.5.21 on)."""
     args = r.args
     if args.moe_runner_backend == "megamoe":
         if args.moe_a2a_backend not in ("none", "megamoe"):
@@ -19,7 +19,7 @@ def run(r: Resolution) -> None:
         why = "--moe-runner-backend megamoe is an alias for --moe-a2a-backend megamoe"
         r.set("moe_runner_backend", "auto", why)
         r.set("moe_a2a_backend", "megamoe", why)
-    if args.moe_a2a_backend != "megamoe":
+    if args.moe_a2a_backend != "megamoe" or not r.since(0, 5, 21):
         return
     if args.enable_two_batch_overlap or args.enable_single_batch_overlap:
         raise invalid(

@@ -35,6 +35,21 @@ def run(r: Resolution) -> None:
 def _family(r: Resolution) -> None:
     args, model = r.args, r.model
     kind, arch = model.text_model_type, model.arch
+    if r.since(0, 5, 21):
+        _boundaries(r, kind, arch)
+    if not args.enable_prefill_cp:
+        return
+    if arch == "DeepseekV32ForCausalLM" and args.cp_strategy == "zigzag":
+        raise invalid("DeepSeek V3.2 prefill CP does not support --cp-strategy zigzag; use interleave.")
+    if arch in _MIMO_V2:
+        if args.cp_strategy != "zigzag":
+            raise invalid("MiMo V2 prefill CP only supports --cp-strategy zigzag.")
+        if model.is_multimodal and not args.language_only and not args.language_model_only:
+            raise invalid("MiMo V2 prefill CP only supports text inference; add --language-only.")
+
+
+def _boundaries(r: Resolution, kind: str, arch: str) -> None:
+    args = r.args
     nemotron = kind in _NEMOTRON_TYPES
     longcat = kind == "longcat_flash"
     if nemotron and args.attn_cp_size > 1:
@@ -46,15 +61,6 @@ def _family(r: Resolution) -> None:
         name = arch if r.since(0, 5, 22) else kind
         r.warn(f"WARNING: Disabling input-scattered attention for {name}: its forward does not enter that scope")
         r.set("enable_attn_tp_input_scattered", False, f"{arch} does not enter that scope")
-    if not args.enable_prefill_cp:
-        return
-    if arch == "DeepseekV32ForCausalLM" and args.cp_strategy == "zigzag":
-        raise invalid("DeepSeek V3.2 prefill CP does not support --cp-strategy zigzag; use interleave.")
-    if arch in _MIMO_V2:
-        if args.cp_strategy != "zigzag":
-            raise invalid("MiMo V2 prefill CP only supports --cp-strategy zigzag.")
-        if model.is_multimodal and not args.language_only and not args.language_model_only:
-            raise invalid("MiMo V2 prefill CP only supports text inference; add --language-only.")
 
 
 def _widths(r: Resolution) -> None:

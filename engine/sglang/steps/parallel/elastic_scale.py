@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from engine.sglang.derived import attn_dp_enabled
-from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.refusals import require
+from engine.sglang.versioned import FIRST, at
+
+
+_MEMBERSHIP: tuple[tuple[Version, str], ...] = (
+    ((0, 5, 23), "physical EP membership must coincide with the launch-time TP span"),
+    (FIRST, "EP, TP and the attention DP group must all coincide with WORLD"),
+)
 
 
 def run(r: Resolution) -> None:
     """Topology, sizes, and graphs that can be captured again: decode full or none, prefill none."""
     args = r.args
-    attention_tp = _topology(r)
+    newest = r.since(0, 5, 23)
+    attention_tp = _topology(r) if newest else 1
     if attention_tp > 1:
         require(
             args.moe_dense_tp_size == 1,
@@ -44,7 +52,7 @@ def run(r: Resolution) -> None:
         f"Elastic EP scale-up requires --pp-size 1 (got pp_size={args.pp_size}); WORLD must not span PP stages.",
     )
     require(
-        attention_tp % args.dcp_size == 0,
+        not newest or attention_tp % args.dcp_size == 0,
         "Elastic EP scale-up requires --dcp-size to divide the fixed attention TP width "
         f"(got dcp_size={args.dcp_size}, attn_tp_size={attention_tp}).",
     )
@@ -132,9 +140,10 @@ def _graphs(r: Resolution) -> None:
 
 def _layout(r: Resolution) -> None:
     args = r.args
+    named = "attention DP (--attn-dp-size)" if r.since(0, 5, 22) else "--enable-dp-attention"
     require(
         attn_dp_enabled(args),
-        "Elastic EP scale-up requires attention DP (--attn-dp-size); without it the TP group is not equivalent to "
+        f"Elastic EP scale-up requires {named}; without it the TP group is not equivalent to "
         "WORLD and the post-scale collective path is invalid.",
     )
     require(
@@ -153,8 +162,14 @@ def _layout(r: Resolution) -> None:
     require(
         args.ep_size == args.tp_size,
         f"Elastic EP scale-up requires ep_size == tp_size (got ep_size={args.ep_size}, tp_size={args.tp_size}); "
-        "physical EP membership must coincide with the launch-time TP span.",
+        f"{at(_MEMBERSHIP, r.release.version)}.",
     )
+    if not r.since(0, 5, 23):
+        name = "attn_dp_size" if r.since(0, 5, 22) else "dp_size"
+        require(
+            args.attn_dp_size == args.tp_size,
+            f"Elastic EP scale-up requires {name} == tp_size (got {name}={args.attn_dp_size}, tp_size={args.tp_size}).",
+        )
     require(
         args.moe_a2a_backend == "nixl",
         f"Elastic EP scale-up requires --moe-a2a-backend nixl (got moe_a2a_backend={args.moe_a2a_backend}).",

@@ -40,7 +40,8 @@ def _unsupported(r: Resolution) -> str | None:
     if args.speculative_eagle_topk is not None and args.speculative_eagle_topk != 1:
         return f"speculative_eagle_topk={args.speculative_eagle_topk} (only topk=1 is supported)"
     if attn_dp_enabled(args):
-        return "attention DP is not supported (adaptive tier decisions are not synchronized across DP ranks)"
+        name = "attention DP" if r.since(0, 5, 22) else "enable_dp_attention=True"
+        return f"{name} is not supported (adaptive tier decisions are not synchronized across DP ranks)"
     if args.enable_multi_layer_eagle:
         return "enable_multi_layer_eagle=True is not supported (MultiLayerEagleWorkerV2 does not implement adaptive)"
     if args.enable_two_batch_overlap:

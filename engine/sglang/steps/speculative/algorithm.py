@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.sglang import environ
-from engine.sglang.resolution import Resolution
-from engine.sglang.steps.refusals import invalid, unguarded
+from engine.sglang.resolution import Resolution, Version
+from engine.sglang.steps.refusals import invalid, require, unguarded
 from engine.sglang.steps.speculative import adaptive, dflash, draft, dspark, eagle, frozen_kv_mtp, ngram, uno
+from engine.sglang.versioned import FIRST, at
 
 _GEMMA4_DRAFTS = ("Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM")
 _RULES: dict[str, Callable[[Resolution], None] | None] = {
@@ -22,6 +23,10 @@ _RULES: dict[str, Callable[[Resolution], None] | None] = {
     "NONE": None,
 }
 _VERIFY_MODES = ("static", "cap-accept", "compact")
+_COORDINATED: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
+    ((0, 5, 22), (("EAGLE", "EAGLE3", "DSPARK"), "EAGLE, EAGLE3 or DSPARK")),
+    (FIRST, (("EAGLE", "EAGLE3"), "EAGLE or EAGLE3")),
+)
 
 
 @unguarded
@@ -31,13 +36,14 @@ def run(r: Resolution) -> None:
     if args.speculative_draft_model_path is not None and args.speculative_draft_model_revision is None:
         r.fill("speculative_draft_model_revision", "main")
     if args.speculative_moe_runner_backend is None:
-        r.fill("speculative_moe_runner_backend", _draft_runner(args.moe_runner_backend))
+        r.fill("speculative_moe_runner_backend", _draft_runner(r))
     if args.speculative_algorithm is not None:
         r.set("speculative_algorithm", args.speculative_algorithm.upper(), "names are upper case")
     _resolve_name(r)
     algorithm = args.speculative_algorithm
     if (
-        args.disaggregation_mode == "decode"
+        r.since(0, 5, 23)  # before, the roles' step says so
+        and args.disaggregation_mode == "decode"
         and args.disaggregation_decode_enable_radix_cache
         and algorithm not in (None, "DSPARK", "EAGLE", "EAGLE3")
     ):
@@ -49,10 +55,16 @@ def run(r: Resolution) -> None:
     _draft_window(r)
     if algorithm is not None and algorithm not in _RULES:
         raise invalid(f"Unknown speculative algorithm name: {algorithm}")
+    if args.__dict__.get("speculative_skip_dp_mlp_sync"):  # gone in 0.5.23
+        require(
+            algorithm == "EAGLE",
+            f"--speculative-skip-dp-mlp-sync is only supported with speculative_algorithm == EAGLE, got {algorithm}.",
+        )
+    coordinated, names = at(_COORDINATED, r.release.version)
     if environ.read(r, "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION") and (
-        algorithm not in ("EAGLE", "EAGLE3", "DSPARK") or args.enable_multi_layer_eagle
+        algorithm not in coordinated or args.enable_multi_layer_eagle
     ):
-        raise invalid("DP spec/prefill coordination requires single-layer EAGLE, EAGLE3 or DSPARK")
+        raise invalid(f"DP spec/prefill coordination requires single-layer {names}")
     if args.speculative_adaptive:
         adaptive.run(r)
     if algorithm is None:
@@ -66,8 +78,9 @@ def run(r: Resolution) -> None:
         rules(r)
 
 
-def _draft_runner(target: str) -> str:
-    if target == "flashinfer_megamoe":
+def _draft_runner(r: Resolution) -> str:
+    target = str(r.args.moe_runner_backend)
+    if target == "flashinfer_megamoe" and r.since(0, 5, 22):
         return "flashinfer_trtllm"
     return "auto" if target.startswith("lora_") else target
 

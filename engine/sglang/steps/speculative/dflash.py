@@ -38,6 +38,8 @@ def run(r: Resolution) -> None:
 
 def _attention_dp(r: Resolution) -> None:
     args = r.args
+    if not r.since(0, 5, 23):
+        raise invalid("Currently DFLASH speculative decoding does not support dp attention on non-NPU devices.")
     if not args.device.startswith("cuda"):
         raise invalid("DFLASH with dp attention requires CUDA or NPU.")
     if not args.enable_dp_lm_head:
@@ -89,7 +91,7 @@ def _attention_backend(r: Resolution) -> None:
     elif backend == "trtllm_mha":
         config = draft.draft_config(r)
         if config is not None and not _suits_trtllm(r):
-            backend = "fa4" if platform_of(r.hardware).is_sm100 else "flashinfer"
+            backend = "fa4" if r.since(0, 5, 23) and platform_of(r.hardware).is_sm100 else "flashinfer"
     r.set("speculative_draft_attention_backend", backend, "what the draft worker supports")
 
 

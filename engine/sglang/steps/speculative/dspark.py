@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from engine.sglang import environ
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.refusals import invalid
 from engine.sglang.steps.speculative import draft
 from engine.sglang.steps.speculative.limits import limit_running_requests, one_step_one_branch
+from engine.sglang.versioned import FIRST, at
 
 _GAMMA = 7
+_DEVICES: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
+    ((0, 5, 23), (("cuda", "npu", "xpu"), "CUDA, NPU or XPU")),
+    (FIRST, (("cuda", "npu"), "CUDA or NPU")),
+)
 _BUNDLED = ("dspark_block_size", "dspark_markov_rank", "dspark_noise_token_id", "dspark_target_layer_ids")
 
 
 def run(r: Resolution) -> None:
     """Topology, draft model, gamma."""
     args = r.args
-    if not args.device.startswith(("cuda", "npu", "xpu")):
-        raise invalid("DSpark speculative decoding only supports CUDA, NPU or XPU device.")
+    devices, names = at(_DEVICES, r.release.version)
+    if not args.device.startswith(devices):
+        raise invalid(f"DSpark speculative decoding only supports {names} device.")
     if args.attn_dp_size > 1:
         _attention_dp(r)
     if args.pp_size != 1 and args.disaggregation_mode != "prefill":
@@ -41,9 +47,13 @@ def _attention_dp(r: Resolution) -> None:
             "DSpark with dp attention supports moe_a2a_backend 'none' (built-in TP MoE), 'megamoe', or 'mori', got "
             f"{backend!r}."
         )
-    coordinated = environ.read(r, "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION")
+    coordinated = r.since(0, 5, 22) and environ.read(r, "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION")
     if (backend != "none" or coordinated) and environ.read(r, "SGLANG_RAGGED_VERIFY_MODE") != "static":
-        raise invalid("DSpark DP MoE or prefill coordination requires SGLANG_RAGGED_VERIFY_MODE=static.")
+        raise invalid(
+            "DSpark DP MoE or prefill coordination requires SGLANG_RAGGED_VERIFY_MODE=static."
+            if r.since(0, 5, 22)
+            else f"DSpark with dp attention + moe_a2a_backend={backend!r} requires SGLANG_RAGGED_VERIFY_MODE=static."
+        )
     if args.attn_cp_size > 1:
         raise invalid(f"DSpark with dp attention does not support context parallel (attn_cp_size={args.attn_cp_size}).")
     drafts = args.speculative_moe_a2a_backend

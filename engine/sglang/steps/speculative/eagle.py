@@ -94,7 +94,7 @@ def _rejection_sampling(r: Resolution) -> None:
         )
     if args.speculative_eagle_topk != 1:
         raise invalid(f"{option} requires --speculative-eagle-topk=1.")
-    if args.enable_deterministic_inference and not args.device.startswith("cuda"):
+    if args.enable_deterministic_inference and r.since(0, 5, 23) and not args.device.startswith("cuda"):
         raise invalid(
             "Deterministic rejection sampling is currently supported only on CUDA-compatible devices because draft "
             "proposal sampling uses a Triton hash kernel."
@@ -104,4 +104,9 @@ def _rejection_sampling(r: Resolution) -> None:
             f"{option} is incompatible with --speculative-accept-threshold-single / "
             "--speculative-accept-threshold-acc; "
             "rejection sampling ignores the accept thresholds."
+        )
+    if args.enable_deterministic_inference and not r.since(0, 5, 23):
+        raise invalid(
+            f"{option} is incompatible with --enable-deterministic-inference; the sampling kernel draws coins from the "
+            "global RNG and is not batch-invariant."
         )

@@ -9,7 +9,7 @@ from engine.sglang.steps.refusals import invalid
 def run(r: Resolution) -> None:
     """Draft path and chain. The draft's own config.json is not at hand: its shapes are taken to match."""
     args = r.args
-    if r.model.arch != "IQuestQ1ForCausalLM":
+    if r.model.arch != "IQuestQ1ForCausalLM" or not r.since(0, 5, 21):
         return
     if args.speculative_draft_model_path in (None, args.model_path):
         raise invalid("IQuest Q1 requires an independent draft model path.")
