@@ -143,3 +143,10 @@ def test_an_index_error_is_not_a_guard_refusal(monkeypatch: pytest.MonkeyPatch) 
     assert report.outcome == "capture_failed"
     assert report.error is not None
     assert report.error.type == "IndexError"
+
+
+def test_a_backend_that_nobody_knows_is_not_taken_for_another() -> None:
+    report = captured(job(LLAMA, prefill="reticulated"))["prefill"]
+    assert report.outcome == "infrastructure"
+    assert report.error is not None
+    assert "'reticulated'" in report.error.message

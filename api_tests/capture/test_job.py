@@ -129,6 +129,8 @@ def test_options_round_trip() -> None:
         ((4, 8), 5, True, (4, 8)),
         ((1024, 2048), None, True, (1024,)),
         ((4, 8), (96, 7), True, (7, 96)),
+        (tuple(range(256, 8193, 256)), None, False, (256, 512, 768, 1024, 1280, 1536, 1792, 2048)),
+        ((4096,), None, False, (4096,)),
     ],
 )
 def test_sizes(sizes: tuple[int, ...], asked: Any, on_cpu: bool, chosen: tuple[int, ...]) -> None:

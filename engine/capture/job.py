@@ -19,10 +19,13 @@ JOB_VERSION = 1
 
 CPU_SIZES = 3
 CPU_LARGEST: Mapping[Phase, int] = {"prefill": 64, "decode": 16}
+GPU_SIZES = 8
+GPU_LARGEST: Mapping[Phase, int] = {"prefill": 2048, "decode": 512}
 SIZE_RULE = (
-    f"on a CPU {CPU_SIZES} of the plan's sizes unless a number was given: the largest, the middle and the smallest of "
-    f"those up to {CPU_LARGEST['prefill']} tokens (prefill) and {CPU_LARGEST['decode']} requests (decode), or the "
-    "plan's smallest where none is as small; at most 16 request slots in a full prefill graph; on a GPU all of them"
+    f"{CPU_SIZES} of the plan's sizes on a CPU and {GPU_SIZES} on a GPU unless a number was given, from the largest to "
+    f"the smallest in even steps, of those up to {CPU_LARGEST['prefill']} tokens (prefill) and {CPU_LARGEST['decode']} "
+    f"requests (decode) on a CPU, {GPU_LARGEST['prefill']} and {GPU_LARGEST['decode']} on a GPU, or the plan's "
+    "smallest where none is as small; a full prefill graph has at most 16 request slots on a CPU"
 )
 DEFAULT_SIZES: Mapping[Phase, tuple[int, ...]] = {"prefill": (4, 16, 64), "decode": (1, 2, 4, 8)}
 DEFAULT_MAX_REQUESTS = 4
@@ -167,10 +170,9 @@ def choose_sizes(plan: PhasePlan, options: CaptureOptions, *, on_cpu: bool) -> t
     """
     if isinstance(options.sizes, tuple):
         return tuple(sorted(set(options.sizes)))
-    sizes = plan.sizes
-    if on_cpu:
-        sizes = tuple(s for s in sizes if s <= CPU_LARGEST[plan.phase]) or plan.sizes[:1]
-    count = options.sizes if options.sizes is not None else (CPU_SIZES if on_cpu else len(sizes))
+    largest = (CPU_LARGEST if on_cpu else GPU_LARGEST)[plan.phase]
+    sizes = tuple(s for s in plan.sizes if s <= largest) or plan.sizes[:1]
+    count = options.sizes if options.sizes is not None else (CPU_SIZES if on_cpu else GPU_SIZES)
     if count >= len(sizes):
         return sizes
     if count == 1:

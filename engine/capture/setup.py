@@ -19,7 +19,7 @@ from engine.capture.job import CPU_MOST_REQUESTS, CaptureJob, PhasePlan, choose_
 from engine.capture.recorders.aten import AtenRecorder
 from engine.capture.recorders.base import Recorder
 from engine.capture.report import CaptureFailure, PhaseOutcome, PhaseReport
-from engine.capture.runners.base import CudaGraphRunner, Emit
+from engine.capture.runners.base import BACKENDS, CudaGraphRunner, Emit
 from engine.capture.runners.decode import DecodeCudaGraphRunner
 from engine.capture.runners.model_runner import ModelRunner
 from engine.capture.runners.prefill import PrefillCudaGraphRunner
@@ -84,6 +84,11 @@ class CaptureSetup:
         if not plan.enabled:
             self._keep(phase, replace(report, outcome="skipped", note="The launch has no graph in this phase."))
             self._emit(f"{phase}.skipped")
+            return False
+        if plan.backend not in BACKENDS:
+            said = f"The capture worker knows the graph backends {', '.join(sorted(BACKENDS))}, not {plan.backend!r}."
+            self._keep(phase, replace(report, error=CaptureFailure(type="UnknownBackend", message=said)))
+            self._emit(f"{phase}.infrastructure")
             return False
         try:
             self._runners[phase] = self._build(plan)

@@ -84,7 +84,8 @@ class Pools:
             tensor.copy_(saved)
 
     def scramble(self, generator: torch.Generator) -> None:
-        """Fill everything with random values, as earlier tenants of the slots would leave them."""
+        """Fill everything with random values, as earlier tenants of the slots would leave them; ``generator`` is of the
+        pools' device."""
         for _, tensor in self.named():
-            noise = torch.randn(tensor.shape, generator=generator, dtype=torch.float32)
+            noise = torch.randn(tensor.shape, generator=generator, dtype=torch.float32, device=tensor.device)
             tensor.copy_((noise * 0.5).to(tensor.dtype))

@@ -19,6 +19,7 @@ Emit = Callable[..., None]
 """``emit(event name, **data)``: tells the supervisor."""
 
 BREAKING_BACKENDS = {"breakable", "tc_piecewise"}
+BACKENDS = {"full", *BREAKING_BACKENDS}
 
 
 @dataclass(frozen=True, slots=True)

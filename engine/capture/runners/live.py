@@ -18,6 +18,7 @@ class LiveBatches:
     def __init__(self, runner: ModelRunner, seed: int) -> None:
         self._runner = runner
         self._generator = torch.Generator().manual_seed(seed)
+        self._noise = torch.Generator(device=runner.device).manual_seed(seed)
 
     def extend(self, lengths: Sequence[int], prefixes: Sequence[int]) -> ForwardBatch:
         """A prefill of ``lengths`` new tokens for each request, ``prefixes`` tokens being cached already."""
@@ -29,7 +30,7 @@ class LiveBatches:
 
     def _batch(self, mode: ForwardMode, lengths: Sequence[int], prefixes: Sequence[int]) -> ForwardBatch:
         runner, requests = self._runner, self._runner.pools.requests
-        runner.pools.scramble(self._generator)
+        runner.pools.scramble(self._noise)
         rows = self._scattered(requests.max_requests)[: len(lengths)]
         self._assign(rows)
         positions = torch.cat([torch.arange(p, p + n) for n, p in zip(lengths, prefixes, strict=True)])
