@@ -109,11 +109,11 @@ def environment() -> dict[str, dict[str, Any]]:
             continue
         default = field.default
         if callable(default):
-            # A default computed from the machine (cache folders, ROCm): its value here, without this machine's home.
+            # A default computed from the machine (ROCm).
             with contextlib.suppress(Exception):
                 default = default()
-            if isinstance(default, str):
-                default = default.replace(os.path.expanduser("~"), "~")  # noqa: PTH111  no Path: a prefix of text
+        if isinstance(default, str):  # cache folders, without this machine's home
+            default = default.replace(os.path.expanduser("~"), "~")  # noqa: PTH111  no Path: a prefix of text
         row = {"kind": type(field).__name__, "default": plain(default)}
         if getattr(field, "deprecated_name", None):
             row["alias"] = field.deprecated_name
