@@ -45,4 +45,5 @@ def _drafting(r: Resolution) -> None:
     excluded = "SGLANG_ENABLE_PP_SPEC is not compatible with"
     require(args.disaggregation_mode == "null", f"{excluded} --disaggregation-mode")
     require(not args.speculative_adaptive, f"{excluded} --speculative-adaptive")
-    require(not attn_dp_enabled(args), f"{excluded} attention DP (--attn-dp-size)")
+    name = "attention DP (--attn-dp-size)" if r.since(0, 5, 22) else "--enable-dp-attention"
+    require(not attn_dp_enabled(args), f"{excluded} {name}")

@@ -33,7 +33,9 @@ def ids(r: Resolution) -> None:
     args = r.args
     require(
         not (args.dp_size > 1 and args.nnodes != 1),
-        "multi-node data-parallel replicas are not supported; use attention DP (--attn-dp-size) across nodes",
+        "multi-node data-parallel replicas are not supported; use attention DP (--attn-dp-size) across nodes"
+        if r.since(0, 5, 22)
+        else "multi-node data parallel is not supported unless dp attention!",
     )
     require(args.base_gpu_id >= 0, "base_gpu_id must be non-negative")
     require(args.gpu_id_step >= 1, "gpu_id_step must be positive")
@@ -75,10 +77,11 @@ def rest(r: Resolution) -> None:
         )
     if args.export_metrics_to_file and args.export_metrics_to_file_dir is None:
         raise invalid("--export-metrics-to-file-dir is required when --export-metrics-to-file is enabled")
+    named = "attention DP (--attn-dp-size)" if r.since(0, 5, 22) else "--enable-dp-attention"
     if args.enable_two_batch_overlap and args.moe_a2a_backend == "none" and not attn_dp_enabled(args):
         raise invalid(
-            "When enabling two batch overlap without an EP a2a backend (moe_a2a_backend='none'), attention DP "
-            "(--attn-dp-size) is required (DeepSeek-V4 non-EP DP TBO path)."
+            f"When enabling two batch overlap without an EP a2a backend (moe_a2a_backend='none'), {named} is required "
+            "(DeepSeek-V4 non-EP DP TBO path)."
         )
     if args.enable_quant_communications:
         if args.tp_size == 1:

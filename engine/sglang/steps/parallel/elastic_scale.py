@@ -7,7 +7,6 @@ from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.refusals import require
 from engine.sglang.versioned import FIRST, at
 
-
 _MEMBERSHIP: tuple[tuple[Version, str], ...] = (
     ((0, 5, 23), "physical EP membership must coincide with the launch-time TP span"),
     (FIRST, "EP, TP and the attention DP group must all coincide with WORLD"),
