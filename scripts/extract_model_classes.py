@@ -43,7 +43,8 @@ num_attention_heads num_attention_heads_per_layer num_experts num_experts_per_to
 num_key_value_heads num_kv_heads num_local_experts num_loops num_mtp_layers num_nextn_predict_layers
 num_shared_experts prefix_lm q_lora_rank qk_nope_head_dim qk_rope_head_dim quantization_config rope_parameters
 rope_scaling seq_length sliding_window sliding_window_pattern sliding_window_size sparse_attention_config
-swa_head_dim swa_kv_lora_rank swa_num_key_value_heads swa_qk_rope_head_dim swa_v_head_dim tie_word_embeddings topk_group topk_method
+swa_head_dim swa_kv_lora_rank swa_num_key_value_heads swa_qk_rope_head_dim swa_v_head_dim tie_word_embeddings topk_group
+topk_method
 use_bidirectional_attention use_dsa use_kda use_mla use_mla_nope use_ngram_embedding use_sliding_window v_head_dim
 vision_n_layers vision_vocab_size vocab_size window_size zero_expert_num
 """
@@ -65,6 +66,7 @@ COUNTS = (
     "v_head_dim",
     "vocab_size",
 )
+TOWER = ("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads")
 SUB_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 OTHER_SUB_CONFIGS = ("vision_config", "audio_config", "sound_config")
 FOLLOWS = ("num_key_value_heads", "head_dim", "v_head_dim", "lightning_nh")
@@ -153,11 +155,15 @@ def model_classes() -> dict[str, Any]:
             row["get_text_config"] = next(
                 (k for k in SUB_CONFIGS if getattr(default, k, None) is text), "" if text is default else "?"
             )
-        row["follows"] = follows(cls)
-        row["ignores"] = ignores(cls, row["defaults"])
-        row |= peculiarities(cls, row["defaults"])
-        with contextlib.suppress(KeyError):  # a file is read by the library's own class first
-            row["not_null"] |= peculiarities(CONFIG_MAPPING[name], {})["not_null"]
+        if "vocab_size" in row["defaults"] or any(key in row["sub"] for key in SUB_CONFIGS):
+            row["follows"] = follows(cls)
+            row["ignores"] = ignores(cls, row["defaults"])
+            row |= peculiarities(cls, row["defaults"])
+            with contextlib.suppress(KeyError):  # a file is read by the library's own class first
+                if CONFIG_MAPPING[name] is not cls:
+                    row["not_null"] |= peculiarities(CONFIG_MAPPING[name], {})["not_null"]
+        else:  # a tower, or no language model at all
+            row["defaults"] = {k: v for k, v in row["defaults"].items() if k in TOWER}
         out[name] = {k: v for k, v in row.items() if v is False or v not in ({}, [], None)}
     return out
 
@@ -196,7 +202,7 @@ def sub_config(config: Any, *, text: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"model_type": config.model_type, "class": type(config).__name__}
     row["map"] = attribute_map_of(type(config))
     if not text:
-        row["defaults"] = {k: known[k] for k in ("num_hidden_layers", "hidden_size") if k in known}
+        row["defaults"] = {k: known[k] for k in TOWER if k in known}
         return row
     row |= {"defaults": known, "bases": hybrid_classes(type(config)), "follows": follows(type(config))}
     row |= peculiarities(type(config), known)
