@@ -13,9 +13,15 @@ def run(r: Resolution) -> None:
     args = r.args
     if args.pp_size <= 1:
         return
-    require(args.disable_overlap_schedule, "Pipeline parallelism is not compatible with overlap schedule")
-    if args.speculative_algorithm is not None:
-        _drafting(r)
+    if r.since(0, 5, 21):
+        require(args.disable_overlap_schedule, "Pipeline parallelism is not compatible with overlap schedule")
+        if args.speculative_algorithm is not None:
+            _drafting(r)
+    else:
+        require(
+            args.disable_overlap_schedule and args.speculative_algorithm is None,
+            "Pipeline parallelism is not compatible with overlap schedule, speculative decoding",
+        )
     require(
         args.min_free_slots_delay is None,
         "--min-free-slots-delay is not supported with pipeline parallelism: allocatable slots per microbatch are "

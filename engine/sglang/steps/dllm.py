@@ -28,11 +28,11 @@ def run(r: Resolution) -> None:
     algorithm = args.dllm_algorithm
     if algorithm is None:
         return
-    if algorithm not in _ALGORITHMS:
+    if algorithm not in _ALGORITHMS and r.since(0, 5, 21):
         raise Refusal("RuntimeError", f"Unknown diffusion LLM algorithm: {algorithm}")
     if r.since(0, 5, 22):
         _backend(r, algorithm)
-    if algorithm == _RENOISE:
+    if algorithm == _RENOISE and r.since(0, 5, 21):
         _renoise(r)
     if not r.since(0, 5, 22):
         _backend(r, algorithm)
@@ -45,7 +45,7 @@ def run(r: Resolution) -> None:
 
 def _backend(r: Resolution, algorithm: str) -> None:
     args = r.args
-    if algorithm == _RENOISE:
+    if algorithm == _RENOISE and r.since(0, 5, 21):
         if (
             r.since(0, 5, 22)
             and args.attention_backend in _RENOISE_BACKENDS

@@ -20,17 +20,19 @@ def run(r: Resolution) -> None:
     args, model = r.args, r.model
     if not args.enable_hisparse:
         return
-    if not (model.is_deepseek_dsa or model.is_deepseek_v4 or model.is_minimax_sparse):
+    minimax = model.is_minimax_sparse and r.since(0, 5, 21)
+    if not (model.is_deepseek_dsa or model.is_deepseek_v4 or minimax):
+        others = ", DeepSeek V4, and MiniMax M3" if r.since(0, 5, 21) else " and DeepSeek V4"
         raise Refusal(
             "AssertionError",
             "--enable-hisparse is only supported for DSA (DeepSeek Sparse Attention) models (e.g., DeepSeek V3.2, "
-            "GLM-5), DeepSeek V4, and MiniMax M3 now. ",
+            f"GLM-5){others} now. ",
         )
     if not args.disable_radix_cache:
         raise Refusal("AssertionError", "Hierarchical sparse attention currently requires --disable-radix-cache.")
     if r.since(0, 5, 22):
         _combinations(r)
-    if model.is_minimax_sparse:
+    if minimax:
         return
     _kernels(r)
 

@@ -41,6 +41,12 @@ def run(r: Resolution) -> None:
             f"PD decode DCP requires --disaggregation-transfer-backend {', '.join(relayout[:-1])}, or fake for "
             f"synthetic benchmarking, got {args.disaggregation_transfer_backend!r}."
         )
+    if mode == "decode" and args.dcp_size > 1 and not r.since(0, 5, 21):
+        chunk_cache = "PD decode DCP currently requires chunk cache;"
+        if args.disaggregation_decode_enable_radix_cache:
+            raise invalid(f"{chunk_cache} --disaggregation-decode-enable-radix-cache is not supported.")
+        if args.enable_hierarchical_cache:
+            raise invalid(f"{chunk_cache} --enable-hierarchical-cache is not supported.")
     if mode == "decode":
         _decode(r)
     elif mode == "prefill":
@@ -76,7 +82,8 @@ def _decode(r: Resolution) -> None:
             raise invalid(f"{option} --enable-hisparse")
         if args.disaggregation_transfer_backend == "fake":
             raise invalid(f"{option} --disaggregation-transfer-backend fake")
-        if not r.since(0, 5, 23) and args.speculative_algorithm not in (None, "DSPARK"):
+        beside = ("DSPARK",) if r.since(0, 5, 21) else ()
+        if not r.since(0, 5, 23) and args.speculative_algorithm not in (None, *beside):
             raise invalid(f"{option} speculative decoding (--speculative-algorithm {args.speculative_algorithm})")
         if attn_dp_enabled(args):
             r.warn(

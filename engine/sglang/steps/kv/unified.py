@@ -163,16 +163,16 @@ def _features(r: Resolution) -> None:
 def _disaggregated(r: Resolution) -> None:
     args, pd = r.args, f"{_FLAG} with PD disaggregation"
     backend = args.disaggregation_transfer_backend
-    require(
-        backend in _TRANSFER,
-        f"{pd} supports only these transfer backends: {', '.join(_TRANSFER)}; got {backend!r}.",
+    transfers = (
+        f"these transfer backends: {', '.join(_TRANSFER)}" if r.since(0, 5, 21) else "the mooncake transfer backend"
     )
+    require(backend in _TRANSFER, f"{pd} supports only {transfers}; got {backend!r}.")
     require(
         args.pp_size == 1,
         f"{pd} does not support pipeline parallelism (whole-envelope transfer has no per-layer entries to subset).",
     )
     require(
-        not (backend == "mooncake" and args.speculative_algorithm is not None),
+        not (backend == "mooncake" and args.speculative_algorithm is not None and r.since(0, 5, 21)),
         f"{pd} does not support speculative decoding with the Mooncake transfer backend.",
     )
     require(
@@ -184,7 +184,12 @@ def _disaggregated(r: Resolution) -> None:
         f"{pd} is not compatible with --enable-hisparse: the decode-side HiSparse prealloc path ships host/C4 rows "
         "straight from the allocator, bypassing the virtual->physical translation the unified pool needs.",
     )
-    model = r.model
+    if r.since(0, 5, 21):
+        _decode_pools(r)
+
+
+def _decode_pools(r: Resolution) -> None:
+    args, model = r.args, r.model
     if args.disaggregation_decode_enable_offload_kvcache:
         offload = f"{_FLAG} decode KV offload does not support"
         require(

@@ -106,6 +106,13 @@ def features(r: Resolution) -> None:
         "pre-translate write loc, so a captured decode replay raises. TODO(ch-wan): carry out_cache_loc_virtual into "
         "the child view.",
     )
+    if not r.since(0, 5, 21):
+        require(
+            not (args.enable_hierarchical_cache or args.enable_lmcache),
+            f"{_FLAG} is not yet compatible with hierarchical / host-tiered KV cache (--enable-hierarchical-cache / "
+            "--enable-lmcache): the unified-memory-pool init wires up no host pools, and its device mamba / "
+            "full-attention slots are VIRTUAL \u2014 the host-offload path does not translate them to physical.",
+        )
     require(
         not args.enable_lmcache,
         f"{_FLAG} is not yet compatible with --enable-lmcache: the LMCache offload path indexes the device buffers "

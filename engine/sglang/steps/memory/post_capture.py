@@ -22,11 +22,12 @@ def planned(r: Resolution) -> bool:
         return False
     if environ.read(r, "SGLANG_MOONCAKE_CUSTOM_MEM_POOL") is not None:
         return False
-    if args.disaggregation_transfer_backend == "mooncake" and environ.read(r, "MOONCAKE_PROTOCOL").lower() == "efa":
-        return False
-    if args.enable_unified_memory and not r.since(0, 5, 22):
-        return False
-    if args.enable_unified_memory and not _unified_memory_allows(r):
+    if r.since(0, 5, 21):
+        if args.disaggregation_transfer_backend == "mooncake" and environ.read(r, "MOONCAKE_PROTOCOL").lower() == "efa":
+            return False
+        if args.enable_unified_memory and not (r.since(0, 5, 22) and _unified_memory_allows(r)):
+            return False
+    elif args.kv_cache_dtype == "fp4_e2m1":
         return False
     if args.disaggregation_mode != "prefill" and r.graph["decode"].backend == "disabled":
         return False

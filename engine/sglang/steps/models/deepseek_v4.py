@@ -14,6 +14,7 @@ from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.attention.linear import ragged_verify_mode
 from engine.sglang.steps.model_overrides.deepseek import attn_dp_of_context_parallel
 from engine.sglang.steps.models import deepseek_v41
+from engine.sglang.steps.moe import mega_moe_budget
 from engine.sglang.versioned import FIRST, at
 
 _V41 = "deepseek_v41"
@@ -111,11 +112,19 @@ def _trtllm(r: Resolution) -> None:
 
 
 def validate(r: Resolution) -> None:
-    """V4.1's own limits, then the family's prefill context parallelism."""
-    _features(r)
+    """V4.1's own limits, then the family's prefill context parallelism; before 0.5.21 also MegaMoE's buffer."""
+    if r.since(0, 5, 21):
+        _features(r)
+    if r.args.enable_prefill_cp:
+        _context_parallel(r)
+    if not r.since(0, 5, 21):
+        mega_moe_budget.deepseek_v4(r)
+
+
+def _context_parallel(r: Resolution) -> None:
     args = r.args
-    if not args.enable_prefill_cp:
-        return
+    if not r.since(0, 5, 21) and args.cp_strategy != "interleave":
+        raise Refusal("ValueError", f"DeepSeekV4 only supports interleave CP strategy, got {args.cp_strategy}")
     if args.cp_strategy not in ("interleave", "zigzag"):
         raise Refusal("ValueError", f"DeepSeekV4 only supports interleave/zigzag CP strategy, got {args.cp_strategy}")
     if args.cp_strategy == "zigzag":

@@ -23,19 +23,39 @@ _VALIDATED = frozenset(
 )
 
 
-def run(r: Resolution) -> None:
-    """Model, runner and modes; then no prefill graph, whoever asked for one."""
+_BEFORE_0_5_21 = ("DeepseekV3ForCausalLM", "DeepseekV4ForCausalLM", "Qwen3MoeForCausalLM")
+
+
+def _model(r: Resolution) -> None:
     args = r.args
     if connector_type(args.model_path) == "instance":
         raise invalid(
             "DeepEP v2 MoE cannot validate a model loaded through an instance connector. Load it from a model path or "
             "use --moe-a2a-backend deepep."
         )
-    if r.model.arch not in _VALIDATED:
+    if not r.since(0, 5, 21):
+        if r.model.arch not in _BEFORE_0_5_21:
+            raise invalid(
+                f"DeepEP v2 MoE is not validated for {r.model.arch!r}; supported architectures are "
+                f"{list(_BEFORE_0_5_21)}. Other model workflows may require an all-reduce after A2A combine. Use "
+                "--moe-a2a-backend deepep."
+            )
+    elif r.model.arch not in _VALIDATED:
         raise invalid(
             f"DeepEP v2 MoE is not validated for {r.model.arch!r}. The model package must register its architecture "
             "with register_deepep_v2_model, because its combine and post-expert reduction semantics must be validated "
             "first."
+        )
+
+
+def run(r: Resolution) -> None:
+    """Model, runner and modes; then no prefill graph, whoever asked for one."""
+    args = r.args
+    _model(r)
+    if args.enable_deterministic_inference and not r.since(0, 5, 21):
+        raise invalid(
+            "DeepEP v2 does not forward deterministic=True to ElasticBuffer, so deterministic sorting remains "
+            "disabled. Disable --enable-deterministic-inference or use --moe-a2a-backend deepep."
         )
     runner = args.moe_runner_backend
     if runner == "auto":

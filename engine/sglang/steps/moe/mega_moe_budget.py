@@ -58,6 +58,21 @@ def _check(r: Resolution) -> None:
                 f"Raise the env var to at least {decode} or lower --cuda-graph-max-bs / {limit}"
                 "--speculative-num-draft-tokens."
             )
+    _prefill(r, label)
+
+
+@unguarded
+def deepseek_v4(r: Resolution) -> None:
+    """Before 0.5.21 DeepSeek V4 alone, and its prefill alone.
+
+    Source: SGLang 0.5.20, ``arg_groups/deepseek_v4_hook.py`` (``validate_deepseek_v4_mega_moe_token_budget``).
+    """
+    if r.args.moe_a2a_backend == "megamoe":
+        _prefill(r, "DeepSeekV4", " Otherwise MegaMoE falls back to the fused MoE path at runtime.")
+
+
+def _prefill(r: Resolution, label: str, otherwise: str = "") -> None:
+    args = r.args
     if args.disaggregation_mode == "decode" or (args.pp_size > 1 and args.enable_dynamic_chunking):
         return
     chunk = args.chunked_prefill_size
@@ -73,13 +88,13 @@ def _check(r: Resolution) -> None:
             f"{label} with MegaMoE requires a positive effective per-rank chunked prefill size. Current values: "
             f"chunked_prefill_size={chunk}, token_partition={name}, token_partition_size={parts}."
         )
-    needed = -(-share // step) * step
+    needed, capacity = -(-share // step) * step, environ.read(r, _VARIABLE)
     if capacity < needed:
         raise invalid(
             f"{label} with MegaMoE requires {_VARIABLE} to cover each rank's effective prefill token budget. Current "
             f"values: chunked_prefill_size={chunk}, token_partition={name}, token_partition_size={parts}, "
             f"token_alignment={step}, required_per_rank={needed}, {_VARIABLE}={capacity}. Set {_VARIABLE} to at least "
-            f"{needed}, or lower --chunked-prefill-size until the effective per-rank budget fits."
+            f"{needed}, or lower --chunked-prefill-size until the effective per-rank budget fits.{otherwise}"
         )
 
 

@@ -14,6 +14,7 @@ _ALGORITHMS = ("elasticity_aware", "elasticity_aware_hierarchical")
 def run(r: Resolution) -> None:
     """Checks of every elastic deployment; then those of one that may grow."""
     args = r.args
+    _rejoin(r)
     backend = args.elastic_ep_backend
     if backend is not None:
         if args.enable_eplb:
@@ -55,3 +56,18 @@ def run(r: Resolution) -> None:
         )
     if may_grow:
         elastic_scale.run(r)
+
+
+def _rejoin(r: Resolution) -> None:
+    """``--elastic-ep-rejoin``, which 0.5.21 removed."""
+    args = r.args
+    if not getattr(args, "elastic_ep_rejoin", False):
+        return
+    if args.ep_join_mode is None:
+        r.warn("WARNING: --elastic-ep-rejoin is deprecated, use --elastic-ep-join-mode recover instead.")
+        r.set("ep_join_mode", "recover", "--elastic-ep-rejoin is its old spelling")
+        return
+    require(
+        args.ep_join_mode == "recover",
+        f"--elastic-ep-rejoin (deprecated) conflicts with --elastic-ep-join-mode {args.ep_join_mode}.",
+    )

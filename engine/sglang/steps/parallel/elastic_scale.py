@@ -117,6 +117,12 @@ def _sizes(r: Resolution) -> None:
 def _graphs(r: Resolution) -> None:
     args = r.args
     decode = r.graph["decode"].backend
+    if not r.since(0, 5, 21):
+        require(
+            decode == r.graph["prefill"].backend == "disabled",
+            "Elastic EP runtime scale-up requires decode and prefill CUDA graphs to be disabled.",
+        )
+        return
     require(
         decode in ("disabled", "full"),
         f"Elastic EP runtime scale-up supports decode CUDA graph backend 'full' or 'disabled' (got {decode!r}).",

@@ -27,6 +27,14 @@ def environment(r: Resolution) -> None:
     """Transport of multimodal features, and the FP4 indexer's GPUs."""
     args = r.args
     transport = args.mm_feature_transport
+    if getattr(args, "keep_mm_feature_on_device", False):  # until 0.5.20
+        if transport not in (None, "cuda_ipc"):
+            raise invalid(
+                f"--keep-mm-feature-on-device conflicts with --mm-feature-transport={transport}. Use only "
+                "--mm-feature-transport=cuda_ipc."
+            )
+        transport = "cuda_ipc"
+        r.warn("WARNING: --keep-mm-feature-on-device is deprecated; using --mm-feature-transport=cuda_ipc instead.")
     if transport is None and environ.is_set(r, "SGLANG_USE_CUDA_IPC_TRANSPORT"):
         transport = "cuda_ipc" if environ.read(r, "SGLANG_USE_CUDA_IPC_TRANSPORT") else "cpu"
     if transport is not None and args.encoder_only:

@@ -6,13 +6,17 @@ from engine.sglang import environ
 from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.refusals import invalid
 from engine.sglang.steps.speculative import draft
-from engine.sglang.steps.speculative.limits import limit_running_requests, one_step_one_branch
+from engine.sglang.steps.speculative.limits import drop_mixed_chunk, limit_running_requests, one_step_one_branch
 from engine.sglang.versioned import FIRST, at
 
 _GAMMA = 7
 _DEVICES: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
     ((0, 5, 23), (("cuda", "npu", "xpu"), "CUDA, NPU or XPU")),
     (FIRST, (("cuda", "npu"), "CUDA or NPU")),
+)
+_BESIDE_NONE: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
+    ((0, 5, 21), (("megamoe", "mori"), ", 'megamoe', or 'mori'")),
+    (FIRST, (("megamoe",), " or 'megamoe'")),
 )
 _BUNDLED = ("dspark_block_size", "dspark_markov_rank", "dspark_noise_token_id", "dspark_target_layer_ids")
 
@@ -25,6 +29,8 @@ def run(r: Resolution) -> None:
         raise invalid(f"DSpark speculative decoding only supports {names} device.")
     if args.attn_dp_size > 1:
         _attention_dp(r)
+    if args.pp_size != 1 and not r.since(0, 5, 21):
+        raise invalid("Currently DSpark speculative decoding only supports pp_size == 1.")
     if args.pp_size != 1 and args.disaggregation_mode != "prefill":
         raise invalid(
             "DSpark pipeline parallelism requires PD prefill; decode and non-disaggregated serving require pp_size "
@@ -35,6 +41,7 @@ def run(r: Resolution) -> None:
     one_step_one_branch(r, "DSpark")
     _gamma(r)
     limit_running_requests(r)
+    drop_mixed_chunk(r, "DSpark")
 
 
 def _attention_dp(r: Resolution) -> None:
@@ -42,10 +49,10 @@ def _attention_dp(r: Resolution) -> None:
     backend = args.moe_a2a_backend
     if not args.enable_dp_lm_head:
         raise invalid("DSpark with dp attention requires --enable-dp-lm-head.")
-    if backend not in ("none", "megamoe", "mori"):
+    others, named = at(_BESIDE_NONE, r.release.version)
+    if backend not in ("none", *others):
         raise invalid(
-            "DSpark with dp attention supports moe_a2a_backend 'none' (built-in TP MoE), 'megamoe', or 'mori', got "
-            f"{backend!r}."
+            f"DSpark with dp attention supports moe_a2a_backend 'none' (built-in TP MoE){named}, got {backend!r}."
         )
     coordinated = r.since(0, 5, 22) and environ.read(r, "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION")
     if (backend != "none" or coordinated) and environ.read(r, "SGLANG_RAGGED_VERIFY_MODE") != "static":
