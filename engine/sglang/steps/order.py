@@ -35,6 +35,7 @@ from engine.sglang.steps.graph import (
     deepep,
     deepseek_trtllm_mla,
     glm5,
+    kimi_symm_mem,
     max_context,
     model_defaults,
     precedence,
@@ -131,6 +132,7 @@ ORDER: tuple[Step, ...] = (
         name="hardware-runtime",
         run=early.hardware_runtime,
         source="arg_groups/platform_hook.py: handle_hardware_runtime_validation",
+        since=(0, 5, 19),
     ),
     Step(
         name="muse-spark",
@@ -165,6 +167,12 @@ ORDER: tuple[Step, ...] = (
     ),
     Step(name="dwdp", run=dwdp.run, source=f"{_PARALLEL}: handle_dwdp"),
     Step(name="graph-precedence", run=precedence.run, source=f"{_GRAPH}: parse_cuda_graph_config"),
+    Step(
+        name="graph-kimi-symm-mem",
+        run=kimi_symm_mem.run,
+        source="arg_groups/kimi_k3_hook.py: disable_kimi_k3_symm_mem",
+        until=(0, 5, 18),
+    ),
     Step(name="graph-compatibility", run=compatibility.run, source=f"{_GRAPH}: apply_cuda_graph_compatibility"),
     Step(name="graph-deepep", run=deepep.run, source=f"{_GRAPH}: apply_deepep_adjustments"),
     Step(name="graph-roles", run=roles.run, source=f"{_GRAPH}: apply_cuda_graph_disaggregation_roles"),

@@ -129,6 +129,12 @@ def _trtllm_mha(r: Resolution) -> None:
         return
     platform = platform_of(r.hardware)
     served = platform.is_sm90 or platform.is_sm100 or platform.is_sm120
+    if prefill == "trtllm_mha" and not platform.is_sm100 and not r.since(0, 5, 19):
+        raise Refusal(
+            "ValueError",
+            "TRTLLM MHA backend for prefill is only supported on Blackwell GPUs (SM100). "
+            "Please use a different prefill backend.",
+        )
     if prefill == "trtllm_mha" and not served:
         raise Refusal(
             "ValueError",

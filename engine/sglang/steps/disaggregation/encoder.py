@@ -20,21 +20,24 @@ _SUPPORTED = frozenset(
         "Qwen3OmniMoeForConditionalGeneration",
         "Qwen2AudioForConditionalGeneration",
         "Qwen2_5OmniForConditionalGeneration",
-        "Dots3NoteForCausalLM",
         "KimiVLForConditionalGeneration",
         "KimiK25ForConditionalGeneration",
         "KimiK3ForConditionalGeneration",
         "MiMoV2ForCausalLM",
-        "Glm5NextForConditionalGeneration",
     }
 )
-_TITLES = "Qwen2VL, Qwen3VL, Qwen3.5, InternS2, Qwen2Audio, Qwen2.5Omni, Dots3-Note, Kimi, MiMoV2, GLM5Next"
+_DOTS3 = _SUPPORTED | {"Dots3NoteForCausalLM"}
+_GLM5 = _DOTS3 | {"Glm5NextForConditionalGeneration"}
+_TITLES = "Qwen2VL, Qwen3VL, Qwen3.5, InternS2, Qwen2Audio, Qwen2.5Omni"
+_GLM5_TITLES = f"{_TITLES}, Dots3-Note, Kimi, MiMoV2, GLM5Next"
 _BY_RELEASE: tuple[tuple[Version, tuple[frozenset[str], str]], ...] = (
     (
         (0, 5, 23),
-        (_SUPPORTED | {"MiniMaxM3SparseForConditionalGeneration", _MUSE}, f"{_TITLES}, MiniMax-M3, MuseSpark"),
+        (_GLM5 | {"MiniMaxM3SparseForConditionalGeneration", _MUSE}, f"{_GLM5_TITLES}, MiniMax-M3, MuseSpark"),
     ),
-    (FIRST, (_SUPPORTED, _TITLES)),
+    ((0, 5, 20), (_GLM5, _GLM5_TITLES)),
+    ((0, 5, 19), (_DOTS3, f"{_TITLES}, Dots3-Note, Kimi, MiMoV2")),
+    (FIRST, (_SUPPORTED, f"{_TITLES}, Kimi, MiMoV2")),
 )
 
 

@@ -20,7 +20,7 @@ def run(r: Resolution) -> None:
     if ("prefill", "backend") in r.locked:
         return
     state = r.graph["prefill"]
-    if r.args.pp_size > 1 and state.backend == "breakable":
+    if r.args.pp_size > 1 and state.backend == "breakable" and r.since(0, 5, 19):
         r.set_graph(
             "prefill",
             "backend",

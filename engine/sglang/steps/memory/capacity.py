@@ -99,7 +99,8 @@ def _prefill_max(r: Resolution) -> int:
     if uses_mla(r):
         # Before 0.5.23 a fixed size, whatever the chunk; then the chunk within a limit.
         largest = min(_MLA_CAPTURE_TOKENS, largest) if r.since(0, 5, 23) else _MLA_CAPTURE_TOKENS_BEFORE
-    if r.args.pp_size > 1 and r.graph["prefill"].backend == "breakable" and ("prefill", "bs") not in r.locked:
+    staged = r.args.pp_size > 1 and r.since(0, 5, 19)
+    if staged and r.graph["prefill"].backend == "breakable" and ("prefill", "bs") not in r.locked:
         largest = min(largest, _PIPELINE_CAPTURE_TOKENS)
     if r.args.max_total_tokens is not None:
         largest = min(largest, r.args.max_total_tokens)

@@ -30,6 +30,9 @@ def look(r: Resolution) -> Values:
     if args.moe_runner_backend == "auto":
         if model.nvfp4_moe:
             out["moe_runner_backend"] = "flashinfer_trtllm_routed"
+        elif not r.since(0, 5, 19):
+            if platform.is_sm120:
+                out["moe_runner_backend"] = "flashinfer_mxfp4"
         elif (
             args.device == "cuda"
             and args.moe_a2a_backend == "none"

@@ -91,6 +91,8 @@ def _runner(r: Resolution, modelopt: bool, quantization: str | None, remap: bool
 
 def _attention(r: Resolution) -> Values:
     args, platform = r.args, platform_of(r.hardware)
+    if not r.since(0, 5, 19):
+        return {"attention_backend": "flashinfer"} if platform.is_sm100 and args.attention_backend is None else {}
     if not platform.is_blackwell or not unset(args):
         return {}
     if args.speculative_algorithm is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine.sglang import environ
 from engine.sglang.derived import attention_backends, num_dp_ranks
 from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.model_overrides import exaone, gemma4, llama4
@@ -18,6 +19,7 @@ _GEMMA4: tuple[tuple[Version, tuple[str, ...]], ...] = (
     ((0, 5, 22), ("trtllm_mha", "triton", "fa4", "ascend", "intel_xpu", "intel_amx", "aiter")),
     (FIRST, ("trtllm_mha", "triton", "ascend", "intel_xpu", "intel_amx", "aiter")),
 )
+_UNIFIED_TREE = "SGLANG_ENABLE_UNIFIED_RADIX_TREE"
 _EXAONE = ["fa3", "triton", "trtllm_mha"]
 
 
@@ -42,18 +44,27 @@ def _gpt_oss(r: Resolution) -> None:
 
 def _mimo(r: Resolution) -> None:
     args = r.args
-    if r.model.arch != "MiMoV2ForCausalLM" or args.encoder_only:
-        return
-    expected = _fused_qkv_tp(r)
-    effective = args.tp_size // args.attn_dp_size // args.attn_cp_size
-    if expected is None or expected % effective == 0:
-        return
+    if r.model.arch == "MiMoV2ForCausalLM" and not args.encoder_only:
+        expected = _fused_qkv_tp(r)
+        effective = args.tp_size // args.attn_dp_size // args.attn_cp_size
+        if expected is not None and expected % effective != 0:
+            raise _mimo_width(r, expected, effective)
+    if args.enable_hierarchical_cache and not r.since(0, 5, 19) and not environ.read(r, _UNIFIED_TREE):
+        raise Refusal(
+            "ValueError",
+            f"Hierarchical cache for MiMoV2 requires the unified radix tree. Set {_UNIFIED_TREE}=1 to enable "
+            "--enable-hierarchical-cache for this model.",
+        )
+
+
+def _mimo_width(r: Resolution, expected: int, effective: int) -> Refusal:
+    args = r.args
     if r.since(0, 5, 22):
         widths, options = f"attn_dp_size={args.attn_dp_size}", "--attn-dp-size"
     else:
         widths = f"dp_size={num_dp_ranks(args)}, enable_dp_attention={args.enable_dp_attention}"
         options = "--dp, --enable-dp-attention"
-    raise Refusal(
+    return Refusal(
         "ValueError",
         f"MiMoV2ForCausalLM requires effective attention TP size {expected} because its fused qkv_proj weights are "
         f"TP={expected}-interleaved; got {effective} (tp_size={args.tp_size}, {widths}, "
@@ -122,6 +133,15 @@ def _olmo2(r: Resolution) -> None:
         raise Refusal("AssertionError", "FlashInfer backend can significantly degrade the performance of Olmo3 models.")
 
 
+def _nemotron(r: Resolution) -> None:
+    if not r.since(0, 5, 19) and r.args.attention_backend == "triton":
+        raise Refusal(
+            "AssertionError",
+            "NemotronHForCausalLM does not support triton attention backend,as the first layer might not be an "
+            "attention layer",
+        )
+
+
 def _lfm2(r: Resolution) -> None:
     if r.args.attention_backend == "triton":
         raise Refusal(
@@ -139,6 +159,8 @@ _CHECKS: dict[str, Callable[[Resolution], None]] = {
     **dict.fromkeys(gemma4.SERVING, _gemma4),
     **dict.fromkeys((*exaone.EXAONE, *exaone.EXAONE_SINCE_0_5_22), _exaone),
     "Olmo2ForCausalLM": _olmo2,
+    "NemotronHForCausalLM": _nemotron,
+    "NemotronHPuzzleForCausalLM": _nemotron,
     "Lfm2ForCausalLM": _lfm2,
     "Lfm2MoeForCausalLM": _lfm2,
 }

@@ -11,6 +11,29 @@ from engine.sglang.steps.refusals import invalid, require, unguarded
 from engine.sglang.versioned import FIRST, at
 
 _RUNNERS = ("flashinfer_cutlass", "flashinfer_cutedsl", "flashinfer_trtllm", "flashinfer_trtllm_routed", "deep_gemm")
+_RUNNERS_BEFORE = ("flashinfer_cutlass", "flashinfer_cutedsl", "flashinfer_trtllm_routed")
+_RUNNER_WORDS: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
+    (
+        (0, 5, 19),
+        (
+            _RUNNERS,
+            (
+                "FlashInfer MoE A2A is supported with flashinfer_cutlass, flashinfer_cutedsl, flashinfer_trtllm, "
+                "flashinfer_trtllm_routed, or deep_gemm."
+            ),
+        ),
+    ),
+    (
+        FIRST,
+        (
+            _RUNNERS_BEFORE,
+            (
+                "Flashinfer MoE A2A is only supported with flashinfer_cutlass, flashinfer_cutedsl or "
+                "flashinfer_trtllm_routed moe runner backend"
+            ),
+        ),
+    ),
+)
 _DISPATCH = "SGLANG_MOE_NVFP4_DISPATCH"
 _LEAST_CAPACITY = 4096
 _TOPOLOGY: tuple[tuple[Version, str], ...] = (
@@ -46,11 +69,8 @@ def run(r: Resolution) -> None:
         if w4a16 and args.flashinfer_a2a_dispatch_type in ("auto", "nvfp4"):
             raise invalid("CuTe DSL NVFP4 W4A16 requires --flashinfer-a2a-dispatch-type bf16.")
         _dispatch_type(r)
-    require(
-        args.moe_runner_backend in _RUNNERS,
-        "FlashInfer MoE A2A is supported with flashinfer_cutlass, flashinfer_cutedsl, flashinfer_trtllm, "
-        "flashinfer_trtllm_routed, or deep_gemm.",
-    )
+    runners, words = at(_RUNNER_WORDS, r.release.version)
+    require(args.moe_runner_backend in runners, words)
 
 
 def _uniform(r: Resolution) -> bool:

@@ -8,7 +8,7 @@ from engine.sglang.platform import platform_of
 from engine.sglang.resolution import Resolution
 from engine.sglang.steps.refusals import invalid
 from engine.sglang.steps.speculative import draft
-from engine.sglang.steps.speculative.limits import limit_running_requests, one_step_one_branch
+from engine.sglang.steps.speculative.limits import drop_mixed_chunk, limit_running_requests, one_step_one_branch
 
 _BLOCK = 16
 
@@ -34,6 +34,7 @@ def run(r: Resolution) -> None:
         )
     _attention_backend(r)
     limit_running_requests(r)
+    drop_mixed_chunk(r, "DFLASH")
 
 
 def _attention_dp(r: Resolution) -> None:

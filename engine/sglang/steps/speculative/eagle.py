@@ -40,7 +40,7 @@ def run(r: Resolution) -> None:
     limit_running_requests(r)
     if args.disable_overlap_schedule:
         r.warn("WARNING: Non-overlap (synchronous) spec v2 is used for eagle/eagle3/standalone speculative decoding.")
-    if args.enable_mixed_chunk and algorithm not in _MIXED_CHUNK:
+    if args.enable_mixed_chunk and (algorithm not in _MIXED_CHUNK or not r.since(0, 5, 19)):
         r.set("enable_mixed_chunk", False, f"{algorithm} does not support it")
         r.warn(f"WARNING: Mixed chunked prefill is disabled: {algorithm} speculative decoding does not support it.")
     if r.model.arch in _DRAFT_INSIDE:

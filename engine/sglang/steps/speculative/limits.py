@@ -18,6 +18,13 @@ def limit_running_requests(r: Resolution) -> None:
         )
 
 
+def drop_mixed_chunk(r: Resolution, name: str) -> None:
+    """Before 0.5.19 no drafting algorithm mixes prefill chunks with decoding."""
+    if r.args.enable_mixed_chunk and not r.since(0, 5, 19):
+        r.set("enable_mixed_chunk", False, f"{name} does not support it")
+        r.warn(f"WARNING: Mixed chunked prefill is disabled because of using {name.lower()} speculative decoding.")
+
+
 def one_step_one_branch(r: Resolution, name: str) -> None:
     """Algorithms that draft a block at once count as one step with one branch."""
     for field in ("speculative_num_steps", "speculative_eagle_topk"):
