@@ -36,9 +36,9 @@ def guarded_lookup(
     if capacity == 0 and allocation == "decode-owned":
         message = (
             f"{asked}: it is not initialised. Only the decode runner calls init_cuda_graph_state(), and the prefill "
-            "runner captures before the decode runner exists. Switch the full prefill graph off "
-            "('--cuda-graph-backend-prefill disabled', or prefill.backend of --cuda-graph-config), or allocate the "
-            "tables for each phase before it captures."
+            "runner captures before the decode runner exists. Write '--cuda-graph-backend-prefill breakable' or "
+            "'disabled' (prefill.backend in --cuda-graph-config) instead of full, or allocate the tables for each "
+            "phase before it captures."
         )
     elif capacity == 0:
         message = (
