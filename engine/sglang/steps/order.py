@@ -44,7 +44,7 @@ from engine.sglang.steps.graph import (
     validation,
 )
 from engine.sglang.steps.kv import cache as kv_cache
-from engine.sglang.steps.kv import fp4, nvfp4_prefill, prefill_only, unified
+from engine.sglang.steps.kv import fp4, nvfp4_prefill, prefill_only, unified, unified_dense
 from engine.sglang.steps.memory import capacity, fraction, kv_sharding, offload
 from engine.sglang.steps.models import adjustments, capability
 from engine.sglang.steps.moe import (
@@ -277,8 +277,20 @@ ORDER: tuple[Step, ...] = (
     Step(name="tokenizer-batching", run=late.tokenizer_batching, source=f"{_SERVING}: handle_tokenizer_batching"),
     Step(name="environment", run=late.environment, source=f"{_SERVING}: handle_environment_variables"),
     Step(name="kv-cache", run=kv_cache.run, source=f"{_KV}: handle_cache_compatibility"),
-    Step(name="page-major", run=unified.page_major, source=f"{_KV}: handle_page_major_kv_layout"),
-    Step(name="unified-memory", run=unified.run, source=f"{_KV}: handle_unified_memory_pool"),
+    Step(name="page-major", run=unified.page_major, source=f"{_KV}: handle_page_major_kv_layout", since=(0, 5, 19)),
+    Step(
+        name="page-major-dense",
+        run=unified_dense.page_major,
+        source="server_args.py: _handle_page_major_kv_layout",
+        until=(0, 5, 18),
+    ),
+    Step(name="unified-memory", run=unified.run, source=f"{_KV}: handle_unified_memory_pool", since=(0, 5, 19)),
+    Step(
+        name="unified-memory-dense",
+        run=unified_dense.run,
+        source="server_args.py: _handle_unified_memory_pool",
+        until=(0, 5, 18),
+    ),
     Step(name="dllm", run=dllm.run, source="arg_groups/dllm_hook.py: handle_dllm_inference"),
     Step(name="other-validations", run=late.other, source=f"{_SERVING}: handle_other_validations"),
     Step(name="capability", run=capability.run, source=f"{_MODEL}: handle_model_capability_adjustments"),

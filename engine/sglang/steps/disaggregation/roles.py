@@ -11,7 +11,8 @@ from engine.sglang.versioned import FIRST, at
 
 _RELAYOUT: tuple[tuple[Version, tuple[str, ...]], ...] = (
     ((0, 5, 22), ("mooncake", "nixl", "mori", "ascend", "fake")),
-    (FIRST, ("mooncake", "nixl", "fake")),
+    ((0, 5, 19), ("mooncake", "nixl", "fake")),
+    (FIRST, ("mooncake", "nixl")),
 )
 _BOOTSTRAP_PORT_OF_ITS_OWN = ("fake",)
 """The transfer backends that keep a bootstrap server of their own beside the Rust server (from 0.5.23 on)."""
@@ -37,9 +38,14 @@ def run(r: Resolution) -> None:
     _host_receive(r)
     relayout = at(_RELAYOUT, r.release.version)
     if mode == "decode" and args.dcp_size > 1 and args.disaggregation_transfer_backend not in relayout:
+        named = (
+            f"{', '.join(relayout[:-1])}, or fake for synthetic benchmarking"
+            if "fake" in relayout
+            else "mooncake or nixl"
+        )
         raise invalid(
-            f"PD decode DCP requires --disaggregation-transfer-backend {', '.join(relayout[:-1])}, or fake for "
-            f"synthetic benchmarking, got {args.disaggregation_transfer_backend!r}."
+            f"PD decode DCP requires --disaggregation-transfer-backend {named}, got "
+            f"{args.disaggregation_transfer_backend!r}."
         )
     if mode == "decode" and args.dcp_size > 1 and not r.since(0, 5, 21):
         chunk_cache = "PD decode DCP currently requires chunk cache;"

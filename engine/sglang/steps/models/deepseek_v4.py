@@ -150,7 +150,7 @@ def _context_parallel(r: Resolution) -> None:
             "AssertionError",
             "Context parallel only supports single machine (tp_size <= 8). Cross-machine CP has precision issues.",
         )
-    supported = ("none", "deepep", "megamoe", "mori")
+    supported = ("none", "deepep", "megamoe", *(("mori",) if r.since(0, 5, 19) else ()))
     if args.moe_a2a_backend not in supported:
         raise Refusal(
             "ValueError", f"DeepSeekV4 CP supports moe_a2a_backend in {supported}, got {args.moe_a2a_backend!r}."
