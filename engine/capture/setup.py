@@ -165,9 +165,9 @@ def outcome_of(failure: BaseException) -> PhaseOutcome:
 
 
 def described(failure: BaseException) -> CaptureFailure:
-    """A failure as it goes into the report."""
+    """A failure as it goes into the report. The guard's is a RuntimeError to everyone outside this process."""
     return CaptureFailure(
-        type=type(failure).__name__,
+        type="RuntimeError" if isinstance(failure, GraphStateError) else type(failure).__name__,
         message=str(failure),
         traceback="".join(traceback.format_exception(failure)[-12:])[-4000:],
     )
