@@ -28,6 +28,18 @@ class _Store(argparse.Action):
         setattr(namespace, self.dest, values if self.use_value else self.stored)
 
 
+class _Gone(argparse.Action):
+    """The engine's retired options without a translation: they stop the launch, or do nothing."""
+
+    def __init__(self, *args: Any, says: str | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.says = says
+
+    def __call__(self, parser: Any, _namespace: Any, _values: Any, _option: str | None = None) -> None:
+        if self.says is not None:
+            parser.error(self.says)
+
+
 class _LoraPaths(argparse.Action):
     def __call__(self, _parser: Any, namespace: Any, values: Any, _option: str | None = None) -> None:
         paths = []
@@ -87,6 +99,8 @@ def reference(release: str) -> argparse.ArgumentParser:
             parser.add_argument(*strings, action=_Store, stored=True, **kwargs)
         elif action == "DeprecatedStoreConstAction":
             parser.add_argument(*strings, action=_Store, stored=row["const_value"], **kwargs)
+        elif action == "DeprecatedAction":
+            parser.add_argument(*strings, action=_Gone, says=row.get("error_message"), **kwargs)
         elif action == "DeprecatedAliasStoreAction":
             parser.add_argument(
                 *strings, action=_Store, use_value=True, type=_typed(row.get("type", "str"), release), **kwargs

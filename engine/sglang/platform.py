@@ -1,8 +1,8 @@
 """What the engine's probes say of the machine: one record a GPU.
 
 Graphgate answers for CUDA machines with a current CUDA toolkit (12.8 or newer) and FlashInfer installed, as the
-engine's own images have them. Source: SGLang 0.5.23, ``runtime_context.py`` and ``utils/common.py``: a probe compares the
-compute capability's major number.
+engine's own images have them. Source: SGLang 0.5.23, ``runtime_context.py`` and ``utils/common.py``: a probe compares
+the compute capability's major number.
 """
 
 from __future__ import annotations
