@@ -40,6 +40,11 @@ def host_receive(r: Resolution) -> bool:
     return bool(threshold < 1 if r.since(0, 5, 22) else threshold > 0)
 
 
+def knows_architecture(r: Resolution) -> bool:
+    """Whether the release has the model's architecture: what it does for one by name came with it."""
+    return r.model.arch in r.model.lists.of("names")
+
+
 def uses_mla(r: Resolution) -> bool:
     """Whether the engine runs the model through its MLA attention path."""
     return bool(r.model.attention_arch == "MLA")

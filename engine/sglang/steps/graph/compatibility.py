@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine.sglang.derived import uses_mla
 from engine.sglang.resolution import Resolution
 from engine.sglang.steps.graph import tc_piecewise
 from engine.sglang.steps.graph.prefill_cp import supports_breakable_under_cp
@@ -64,7 +65,18 @@ def _multimodal(r: Resolution) -> bool:
     return bool(r.model.is_multimodal) and not r.model.is_multimodal_breakable_cuda_graph_supported
 
 
+def _mla(r: Resolution) -> bool:
+    return not r.since(0, 5, 18) and uses_mla(r) and not r.model.is_deepseek_dsa
+
+
+def _nemotron_h(r: Resolution) -> bool:
+    return not r.since(0, 5, 18) and r.model.arch in _NEMOTRON_H
+
+
+_NEMOTRON_H = ("NemotronHForCausalLM", "NemotronHPuzzleForCausalLM", "NemotronHForCausalLMMTP")
 _RULES: tuple[tuple[str, Callable[[Resolution], bool]], ...] = (
+    ("MLA attention (non-DSA)", _mla),
+    ("NemotronH (hybrid Mamba2 prefill)", _nemotron_h),
     ("KDA hybrid linear attention", _kda),
     ("DeepSeek-V4 (heavy capture-pool memory pressure)", _deepseek_v4),
     (_CONTEXT_PARALLEL, _context_parallel),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.sglang.derived import connector_type
+from engine.sglang.derived import connector_type, knows_architecture
 from engine.sglang.resolution import Resolution
 
 _INKLING = ("InklingForConditionalGeneration", "InklingForConditionalGenerationMTP")
@@ -16,7 +16,7 @@ def inkling(r: Resolution) -> None:
         return
     if connector_type(r.args.model_path) == "instance":
         return
-    if r.model.arch in _INKLING:
+    if r.model.arch in _INKLING and knows_architecture(r):
         r.set("cuda_graph_backend_prefill", "full", "Inkling's prefill graph is captured whole by default")
 
 
@@ -24,5 +24,5 @@ def muse_glimmer(r: Resolution) -> None:
     """Muse Glimmer captures prefill graphs up to 512 tokens."""
     if r.args.cuda_graph_max_bs_prefill is not None or connector_type(r.args.model_path) == "instance":
         return
-    if r.model.arch in _MUSE_GLIMMER:
+    if r.model.arch in _MUSE_GLIMMER and knows_architecture(r):
         r.set("cuda_graph_max_bs_prefill", _MUSE_GLIMMER_TOKENS, "Muse Glimmer's prefill graphs stop at 512 tokens")

@@ -18,7 +18,9 @@ def prefer(r: Resolution) -> None:
     if BACKEND not in r.release.graph.backends["prefill"] or r.graph["prefill"].backend != "breakable":
         return
     model = r.model
-    if (
+    if model.is_multimodal_piecewise_cuda_graph_supported and not r.since(0, 5, 18):
+        r.set_graph("prefill", "backend", BACKEND, "this multimodal decoder was validated with it")
+    elif (
         model.is_multimodal_piecewise_cuda_graph_supported
         and not model.is_multimodal_breakable_cuda_graph_supported
         and attention_backends(r.args)[0] != "trtllm_mla"

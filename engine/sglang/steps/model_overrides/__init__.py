@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from engine.sglang.derived import knows_architecture
 from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.model_overrides import (
     beam,
@@ -75,14 +76,15 @@ _FAMILIES: tuple[Override, ...] = (
 
 
 @cache
-def overrides_of(architecture: str, version: Version) -> tuple[Override, ...]:
-    """The families' functions for one architecture in one release."""
-    return tuple(o for o in _FAMILIES if o.applies(architecture, version))
+def overrides_of(architecture: str, version: Version, known: bool) -> tuple[Override, ...]:
+    """The families' functions for one architecture in one release; ``known``: the release has it."""
+    return tuple(o for o in _FAMILIES if o.applies(architecture, version, known=known))
 
 
 def run(r: Resolution) -> None:
     """Collect what the families want of this launch, then set it."""
-    collected = [(o, o.look(r)) for o in overrides_of(r.model.arch, r.release.version)]
+    families = overrides_of(r.model.arch, r.release.version, knows_architecture(r))
+    collected = [(o, o.look(r)) for o in families]
     for override, values in collected:
         for name, value in values.items():
             r.set(name, value, f"the engine's own setting for {override.family}")

@@ -26,8 +26,8 @@ class Override:
     since: Version | None = None
     until: Version | None = None
 
-    def applies(self, architecture: str, version: Version) -> bool:
-        """Whether the family's function looks at this architecture in this release."""
+    def applies(self, architecture: str, version: Version, *, known: bool = True) -> bool:
+        """Whether the family's function looks at this architecture in this release, which has it or not (``known``)."""
         if (self.since is not None and version < self.since) or (self.until is not None and version > self.until):
             return False
-        return architecture in self.architectures or any(part in architecture for part in self.containing)
+        return (known and architecture in self.architectures) or any(part in architecture for part in self.containing)

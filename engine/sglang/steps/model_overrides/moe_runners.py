@@ -82,6 +82,7 @@ OVERRIDES = (
         family="Command A Plus",
         look=cohere2,
         architectures=("Cohere2VisionForConditionalGeneration", "Cohere2MoeForCausalLM"),
+        since=(0, 5, 19),
     ),
     Override(
         family="GigaChat 3.5",

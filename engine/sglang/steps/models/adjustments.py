@@ -6,7 +6,7 @@ Source: SGLang 0.5.23, ``arg_groups/model_hook.py`` (``handle_model_specific_adj
 from __future__ import annotations
 
 from engine.sglang import environ
-from engine.sglang.derived import connector_type
+from engine.sglang.derived import connector_type, knows_architecture
 from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.steps import mamba, model_overrides
 from engine.sglang.steps.models import allreduce, deepseek, deepseek_v4, families, spec_backends
@@ -36,7 +36,7 @@ def run(r: Resolution) -> None:
     spec_backends.run(r)
     if r.model.arch == "DeepseekV4ForCausalLM":
         deepseek_v4.defaults(r)
-    if r.model.arch in deepseek.ARCHITECTURES:
+    if r.model.arch in deepseek.ARCHITECTURES and knows_architecture(r):
         deepseek.run(r)
     elif r.model.arch == "DeepseekV4ForCausalLM":
         deepseek_v4.validate(r)
@@ -51,7 +51,7 @@ def run(r: Resolution) -> None:
 
 def _check_architecture(r: Resolution) -> None:
     args, model = r.args, r.model
-    if model.arch == "InternS2MobiusForConditionalGeneration":
+    if model.arch == "InternS2MobiusForConditionalGeneration" and knows_architecture(r):
         unsupported = []
         if args.pp_size != 1:
             unsupported.append("pipeline parallelism (--pp-size must be 1)")
