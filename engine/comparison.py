@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import InvalidLaunch
+from engine.errors import InvalidLaunch, UnknownRelease
 from engine.launch import PHASES, Launch
 from engine.models.facts import ModelFacts
 from engine.preflight import Checked, Resolver, check_facts
@@ -79,8 +79,11 @@ def compare(launch: Launch, releases: Sequence[str], resolver: Resolver) -> tupl
             remedy='Write "releases": ["0.5.20", "0.5.23"].',
             field="releases",
         )
-    for release in releases:
-        release_named(release)
+    for index, release in enumerate(releases):
+        try:
+            release_named(release)
+        except UnknownRelease as error:
+            raise UnknownRelease(error.detail, remedy=error.remedy, field=f"releases.{index}") from None
     facts = resolver.resolve(launch.model)
     out: list[OnRelease] = []
     for text in releases:

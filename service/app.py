@@ -19,7 +19,7 @@ from service.jobs.worker import CaptureWorker
 from service.limits import BodyLimits
 from service.methods import AllowedMethods, Methods
 from service.openapi import with_problems
-from service.routes import captures, health, problem_pages, reference, validations
+from service.routes import captures, comparisons, health, problem_pages, reference, validations
 from service.settings import Settings
 from service.store.captures import Captures
 from service.store.opening import open_database
@@ -29,7 +29,14 @@ from service.warmup import warm_up
 from service.wiring import Services
 from service.workroom import Workroom
 
-ROUTERS = (validations.router, captures.router, reference.router, health.router, problem_pages.router)
+ROUTERS = (
+    validations.router,
+    comparisons.router,
+    captures.router,
+    reference.router,
+    health.router,
+    problem_pages.router,
+)
 FURTHER = {"/problems": ("GET",), "/problems/{slug}": ("GET",), "/v1/openapi.json": ("GET",)}
 """Addresses that the OpenAPI document does not list."""
 

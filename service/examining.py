@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.comparison import compare
 from engine.errors import ConfigUnreadable
 from engine.launch import Launch
 from engine.launch_forms import launch_from_request
@@ -70,6 +71,22 @@ def examine(wired: Services, request: Mapping[str, Any]) -> Answered:
         )
     )
     return Answered(answer["id"], checked, answer, body)
+
+
+def compare_releases(wired: Services, request: Mapping[str, Any]) -> bytes:
+    """The comparison that the request describes, as JSON. It is not kept.
+
+    Raises:
+        QuestionError: the launch, a release or the model cannot be understood.
+    """
+    launch = launch_from_request({key: value for key, value in request.items() if key != "releases"})
+    try:
+        rows = compare(launch, request["releases"], wired.resolver)
+    except ConfigUnreadable as error:
+        raise _in_the_request(error, launch) from None
+    answer: dict[str, Any] = {"request": request, "releases": [row.to_dict() for row in rows]}
+    secrets = secrets_of(launch)
+    return jsontext.dumps(without(answer, secrets) if secrets else answer)
 
 
 def _in_the_request(error: ConfigUnreadable, launch: Launch) -> ConfigUnreadable:

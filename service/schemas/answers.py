@@ -115,6 +115,34 @@ class ValidationOut(Answer):
     notes: list[str]
 
 
+class ChangeOut(Answer):
+    """One value that differs from the release before, and the step that decided it."""
+
+    key: str
+    before: Any
+    after: Any
+    because: str
+    source: str
+
+
+class OnReleaseOut(Answer):
+    """The launch on one release: its words there, each rewriting, the answer, and what changed."""
+
+    release: str
+    as_written: dict[str, Any]
+    arguments: list[str]
+    rewritten: list[str]
+    verdict: dict[str, Any]
+    changes: list[ChangeOut]
+
+
+class ComparisonOut(Answer):
+    """One launch on several releases."""
+
+    request: dict[str, Any]
+    releases: list[OnReleaseOut]
+
+
 class ValidationBrief(Answer):
     """A validation in a list."""
 

@@ -97,6 +97,14 @@ class ValidationRequest(Strict):
     )
 
 
+class ComparisonRequest(ValidationRequest):
+    """A launch, written for the first of the releases; `engine.version` is not looked at."""
+
+    releases: list[str] = Field(
+        description="Two releases or more, in the order of the upgrade.", examples=[["0.5.20", "0.5.23"]]
+    )
+
+
 class CaptureField(Strict):
     """How the capture is made. Values outside their bounds are refused with the bounds."""
 
