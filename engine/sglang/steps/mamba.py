@@ -140,7 +140,10 @@ def _check_extra_buffer(r: Resolution) -> None:
     args = r.args
     if not supports_extra_buffer(r):
         raise Refusal("AssertionError", f"extra_buffer is not supported for {r.model.arch}; use no_buffer.")
-    if args.mamba_radix_cache_strategy == "extra_buffer_lazy" and args.disaggregation_mode != "null":
+    lazy = args.mamba_radix_cache_strategy == "extra_buffer_lazy"
+    if lazy and args.speculative_num_draft_tokens is not None and not r.since(0, 5, 17):
+        raise Refusal("AssertionError", "extra_buffer_lazy unsupported with spec.")
+    if lazy and args.disaggregation_mode != "null" and r.since(0, 5, 17):
         raise Refusal(
             "AssertionError",
             "extra_buffer_lazy unsupported under PD disaggregation; use --mamba-radix-cache-strategy extra_buffer.",

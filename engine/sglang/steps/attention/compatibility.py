@@ -10,11 +10,16 @@ from engine.launch import PHASES
 from engine.sglang import environ
 from engine.sglang.derived import attention_backends
 from engine.sglang.platform import platform_of
-from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.attention import default
+from engine.sglang.versioned import FIRST, at
 
 _EAGER = {"torch_native": "torch native attention backend", "flex_attention": "torch Flex Attention backend"}
 _MLA_PAGES = (("trtllm_mla", "TensorRT-LLM MLA", False), ("cutedsl_mla", "CuteDSL MLA", True))
+_TRTLLM_MHA_PAGES: tuple[tuple[Version, tuple[tuple[int, ...], str]], ...] = (
+    ((0, 5, 17), ((16, 32, 64, 128), "16, 32, 64 or 128")),
+    (FIRST, ((16, 32, 64), "16, 32 or 64")),
+)
 _TOKENSPEED = ("tokenspeed_mla", "tokenspeed_mla", False)
 _MLA_PAGES_BEFORE = (_MLA_PAGES[0], _TOKENSPEED, _MLA_PAGES[1])
 
@@ -56,15 +61,19 @@ def _pages(r: Resolution) -> None:
     if "flashmla" in (common, decode):
         r.warn("WARNING: FlashMLA only supports a page_size of 64, change page_size to 64.")
         page = 64
+    if "cutlass_mla" in (common, decode):  # until 0.5.19
+        r.warn("WARNING: Cutlass MLA only supports a page_size of 128, change page_size to 128.")
+        page = 128
     for backend, title, with_prefill in _MLA_PAGES if r.since(0, 5, 23) else _MLA_PAGES_BEFORE:
         named = (common, decode, prefill) if with_prefill else (common, decode)
         if backend in named and page not in (32, 64):
             r.warn(f"WARNING: {title} only supports page_size of 32 or 64, changing page_size from {page} to 64.")
             page = 64
-    draft = args.speculative_draft_attention_backend
-    if "trtllm_mha" in (common, decode, prefill, draft) and page not in (16, 32, 64, 128):
+    draft = args.speculative_draft_attention_backend if r.since(0, 5, 17) else None
+    sizes, named_sizes = at(_TRTLLM_MHA_PAGES, r.release.version)
+    if "trtllm_mha" in (common, decode, prefill, draft) and page not in sizes:
         r.warn(
-            f"WARNING: TensorRT-LLM MHA only supports page_size of 16, 32, 64 or 128, changing page_size from {page} "
+            f"WARNING: TensorRT-LLM MHA only supports page_size of {named_sizes}, changing page_size from {page} "
             "to 64."
         )
         page = 64

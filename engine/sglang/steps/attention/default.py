@@ -45,7 +45,7 @@ def default_backend(r: Resolution) -> str:
         and no_speculation_or_top_one(args)
         and (algorithm is None or args.speculative_eagle_topk is not None or _one_branch(r, str(algorithm)))
     ):
-        return "fa4" if model.has_asymmetric_kv else "trtllm_mha"
+        return "fa4" if model.has_asymmetric_kv and r.since(0, 5, 17) else "trtllm_mha"
     return "triton" if model.has_attention_sinks else "flashinfer"
 
 

@@ -20,6 +20,7 @@ _ABSORBED_MLA = frozenset(
         "Glm4MoeLiteForCausalLM",
     }
 )
+_DEEPSEEK_BEFORE = ("fa3", "triton")
 _ABSORBED_MLA_CHECKED = _ABSORBED_MLA | {"Glm5NextForConditionalGeneration"}
 
 
@@ -44,7 +45,14 @@ def run(r: Resolution) -> None:
     _backend(r, arch)
     backend = args.attention_backend
     supported = list(r.release.tables["choices"]["RADIX_SUPPORTED_DETERMINISTIC_ATTENTION_BACKEND"])
-    if arch in _ABSORBED_MLA_CHECKED:
+    if arch in (_ABSORBED_MLA_CHECKED if r.since(0, 5, 20) else _ABSORBED_MLA):
+        if not r.since(0, 5, 17) and backend not in _DEEPSEEK_BEFORE:
+            named = list(_DEEPSEEK_BEFORE) if r.since(0, 5, 16) else supported
+            raise Refusal(
+                "ValueError",
+                f"Currently only {named} attention backends are supported for deterministic inference with DeepSeek "
+                f"models. But you're using {backend}.",
+            )
         if backend not in supported:
             raise Refusal(
                 "ValueError",

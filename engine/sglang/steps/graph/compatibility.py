@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from engine.sglang.derived import uses_mla
 from engine.sglang.resolution import Resolution
-from engine.sglang.steps.graph import tc_piecewise
+from engine.sglang.steps.graph import breakable_before, tc_piecewise
 from engine.sglang.steps.graph.prefill_cp import supports_breakable_under_cp
 
 _A2A_WITH_BREAKABLE = ("none", "deepep", "megamoe", "flashinfer")
@@ -37,7 +37,9 @@ def run(r: Resolution) -> None:
 
 
 def _breakable(r: Resolution) -> None:
-    for name, applies in _RULES:
+    version = r.release.version
+    rules = breakable_before.rules(version) if version <= breakable_before.UNTIL else _RULES
+    for name, applies in rules:
         if applies(r):
             r.set_graph("prefill", "backend", "disabled", f"the breakable graph is incompatible with {name}")
             if name != _CONTEXT_PARALLEL or not r.since(0, 5, 23):  # from 0.5.23 on a later step warns of it
@@ -49,6 +51,8 @@ _CONTEXT_PARALLEL = "context parallel (attn_cp_size > 1)"
 
 
 def _kda(r: Resolution) -> bool:
+    if not r.since(0, 5, 20):
+        return False
     spared = r.since(0, 5, 22) and "Glm5NextForConditionalGeneration" in r.model.architectures
     return bool(r.model.uses_kda_attention) and not spared
 

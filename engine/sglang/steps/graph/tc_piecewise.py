@@ -17,14 +17,13 @@ def prefer(r: Resolution) -> None:
     """Multimodal decoders that were validated with it, and not with the breakable graph, take it by default."""
     if BACKEND not in r.release.graph.backends["prefill"] or r.graph["prefill"].backend != "breakable":
         return
+    if not r.since(0, 5, 16):
+        return
     model = r.model
-    if model.is_multimodal_piecewise_cuda_graph_supported and not r.since(0, 5, 18):
-        r.set_graph("prefill", "backend", BACKEND, "this multimodal decoder was validated with it")
-    elif (
-        model.is_multimodal_piecewise_cuda_graph_supported
-        and not model.is_multimodal_breakable_cuda_graph_supported
-        and attention_backends(r.args)[0] != "trtllm_mla"
-    ):
+    if not model.is_multimodal_piecewise_cuda_graph_supported:
+        return
+    breakable = model.is_multimodal_breakable_cuda_graph_supported or attention_backends(r.args)[0] == "trtllm_mla"
+    if not r.since(0, 5, 18) or not breakable:
         r.set_graph("prefill", "backend", BACKEND, "this multimodal decoder was validated with it")
 
 
@@ -66,6 +65,7 @@ _RULES: tuple[tuple[str, Callable[[Resolution], bool]], ...] = (
         lambda r: bool(r.args.enable_eplb) or r.args.expert_distribution_recorder_mode is not None,
     ),
     ("context parallelism", lambda r: bool(r.args.attn_cp_size > 1)),
+    ("DSA prefill context parallelism", lambda r: bool(r.args.__dict__.get("enable_dsa_prefill_context_parallel"))),
     ("CUDA graph debug mode", lambda r: bool(r.args.debug_cuda_graph)),
-    ("decode context parallelism", lambda r: bool(r.args.dcp_size > 1)),
+    ("decode context parallelism", lambda r: bool(r.args.dcp_size > 1) and r.since(0, 5, 16)),
 )

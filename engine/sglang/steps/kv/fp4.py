@@ -57,15 +57,16 @@ def run(r: Resolution) -> None:
             )
         return
     kind = "MLA" if r.model.use_mla else "MHA"
+    mla = _MLA if r.since(0, 5, 20) else ["cutlass_mla", *_MLA]
     if prefill == "fa4":
-        choices = _MLA if kind == "MLA" else _MHA_BESIDE_FA4
+        choices = mla if kind == "MLA" else _MHA_BESIDE_FA4
         if decode not in choices:
             raise Refusal(
                 "AssertionError",
                 f"KV4 FA4 {kind} expects decode_attention_backend to be one of {choices}, but got {decode}",
             )
     else:
-        choices = _MLA if kind == "MLA" else _MHA
+        choices = mla if kind == "MLA" else _MHA
         if args.attention_backend not in choices:
             raise Refusal(
                 "AssertionError",

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from engine.sglang.derived import gpu_memory_mib, uses_mla
 from engine.sglang.ladders import cpu_sizes, decode_sizes, prefill_sizes
-from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.memory.qwen3_vl import expand_decode_to_running_limit
+from engine.sglang.versioned import FIRST, at
 
 # (below this many MiB, chunk tokens, largest decode batch under TP 4, from TP 4 on)
-_CLASSES: tuple[tuple[float, int, int, int], ...] = (
-    (20 * 1024, 2048, 8, 8),
-    (35 * 1024, 4096, 48, 160),
+_Class = tuple[float, int, int, int]
+_LARGER: tuple[_Class, ...] = (
     (60 * 1024, 4096, 32, 160),
     (90 * 1024, 8192, 256, 512),
     (160 * 1024, 8192, 256, 512),
     (float("inf"), 16384, 512, 512),
+)
+_CLASSES: tuple[tuple[Version, tuple[_Class, ...]], ...] = (
+    ((0, 5, 20), ((20 * 1024, 2048, 8, 8), (35 * 1024, 4096, 48, 160), *_LARGER)),
+    (FIRST, ((20 * 1024, 2048, 8, 8), (35 * 1024, 2048, 24, 80), *_LARGER)),
 )
 _MLA_CAPTURE_TOKENS = 8192
 _MLA_CAPTURE_TOKENS_BEFORE = 2048
@@ -34,7 +38,7 @@ def run(r: Resolution) -> None:
 
 def _by_memory_class(r: Resolution) -> None:
     memory = gpu_memory_mib(r)
-    chunk, small, large = next(row[1:] for row in _CLASSES if memory < row[0])
+    chunk, small, large = next(row[1:] for row in at(_CLASSES, r.release.version) if memory < row[0])
     if r.args.chunked_prefill_size is None:
         r.set("chunked_prefill_size", chunk, f"for a GPU with {memory} MiB", layer="engine-default")
     state = r.graph["decode"]
@@ -49,7 +53,8 @@ def _by_memory_class(r: Resolution) -> None:
 
 
 def _decode(r: Resolution) -> None:
-    expand_decode_to_running_limit(r)
+    if r.since(0, 5, 20):
+        expand_decode_to_running_limit(r)
     if r.args.device == "cpu":
         _cpu(r)
         return
@@ -88,6 +93,7 @@ def _prefill(r: Resolution) -> None:
     state = r.graph["prefill"]
     if state.max_bs is None:
         r.set_graph("prefill", "max_bs", _prefill_max(r), "the chunk size, within limits", layer="engine-default")
+    _within_context(r)
     if state.bs is None and state.max_bs is not None:
         sizes = prefill_sizes(r.release.ladders["prefill"], state.max_bs)
         r.set_graph("prefill", "bs", sizes, "the engine's ladder up to max_bs", layer="engine-default")
@@ -107,3 +113,10 @@ def _prefill_max(r: Resolution) -> int:
     if "llama-2" in r.args.model_path.lower():
         largest = min(largest, _LLAMA_2_CAPTURE_TOKENS)
     return largest
+
+
+def _within_context(r: Resolution) -> None:
+    """Before 0.5.17 no prefill graph exceeds ``--context-length``, not even one that was asked for."""
+    length, largest = r.args.context_length, r.graph["prefill"].max_bs
+    if length is not None and largest is not None and largest > length and not r.since(0, 5, 17):
+        r.set_graph("prefill", "max_bs", length, "no more than --context-length")

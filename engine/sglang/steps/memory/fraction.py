@@ -39,7 +39,8 @@ def _fraction(r: Resolution) -> float:
     args, memory = r.args, gpu_memory_mib(r)
     post_capture = planned(r)
     if post_capture:
-        reserved = 1536 + args.tp_size * args.pp_size / 8 * 1024
+        floor = 1536 if r.since(0, 5, 18) else 512
+        reserved = floor + args.tp_size * args.pp_size / 8 * 1024
     else:
         reserved = 512 + _activation_tokens(r) * 1.5 + args.tp_size * args.pp_size / 8 * 1024 + _graphs(r)
         if memory > 60 * 1024:
@@ -50,7 +51,7 @@ def _fraction(r: Resolution) -> float:
         r.model.is_multimodal
         and not args.language_only
         and not args.language_model_only
-        and args.disaggregation_mode != "decode"
+        and (args.disaggregation_mode != "decode" or not r.since(0, 5, 17))
     )
     return _for_vision(r, fraction, post_capture=post_capture) if is_vlm else fraction
 
@@ -79,7 +80,7 @@ def _graphs(r: Resolution) -> float:
                 reserved += largest * args.attn_dp_size * 1.5
     if args.disaggregation_mode != "decode" and prefill.backend != "disabled":
         reserved += 1.5 * 1024 if uses_mla(r) else len(prefill.bs or ()) * 8
-        if prefill.backend == "breakable" and args.moe_a2a_backend == "deepep":
+        if prefill.backend == "breakable" and args.moe_a2a_backend == "deepep" and r.since(0, 5, 17):
             reserved += 1024
     return reserved
 
@@ -96,7 +97,7 @@ def _deepep(r: Resolution) -> int:
 
 
 def _for_vision(r: Resolution, fraction: float, *, post_capture: bool) -> float:
-    if post_capture:
+    if post_capture and r.since(0, 5, 20):
         return fraction - _VLM_MIB / gpu_memory_mib(r)
     vision = r.model.hf.get("vision_config")
     if vision is None:

@@ -145,11 +145,15 @@ OVERRIDES = (
             "MistralLarge3ForCausalLM",
             "PixtralForConditionalGeneration",
             "GlmMoeDsaForCausalLM",
-            "Glm5NextForConditionalGeneration",
-            *_HY_V4,
             "LongcatFlashForCausalLM",
             "LongcatFlashForCausalLMNextN",
             "Dots3NoteForCausalLM",
         ),
+    ),
+    Override(
+        family="GLM-5-Next and HY-V4",
+        look=look,
+        architectures=("Glm5NextForConditionalGeneration", *_HY_V4),
+        since=(0, 5, 20),
     ),
 )

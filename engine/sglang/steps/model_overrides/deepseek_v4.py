@@ -24,7 +24,7 @@ def look(r: Resolution) -> Values:
         and config.get("scale_fmt") == "ue8m0"
     ):
         out["fp8_gemm_runner_backend"] = "flashinfer_cutedsl"
-    if args.swa_full_tokens_ratio is None and not v41:
+    if args.swa_full_tokens_ratio == r.release.defaults["swa_full_tokens_ratio"] and not v41:
         out["swa_full_tokens_ratio"] = 0.1
     out["page_size"] = 256
     if args.moe_runner_backend == "auto":
@@ -32,7 +32,7 @@ def look(r: Resolution) -> Values:
             out["moe_runner_backend"] = "flashinfer_trtllm_routed"
         elif not r.since(0, 5, 19):
             if platform.is_sm120:
-                out["moe_runner_backend"] = "flashinfer_mxfp4"
+                out["moe_runner_backend"] = "flashinfer_mxfp4" if r.since(0, 5, 16) else "marlin"
         elif (
             args.device == "cuda"
             and args.moe_a2a_backend == "none"

@@ -45,6 +45,7 @@ OVERRIDES = (
         architectures=("MiniCPMV4_7ForConditionalGeneration",),
         since=(0, 5, 23),
     ),
-    Override(family="LFM2", look=flashinfer, architectures=("Lfm2ForCausalLM", "Lfm2MoeForCausalLM")),
+    Override(family="LFM2", look=flashinfer, architectures=("Lfm2ForCausalLM",)),
+    Override(family="LFM2 MoE", look=flashinfer, architectures=("Lfm2MoeForCausalLM",), since=(0, 5, 17)),
     Override(family="Granite 4 hybrid", look=granite, architectures=("GraniteMoeHybridForCausalLM",)),
 )

@@ -18,7 +18,12 @@ def look(r: Resolution) -> Values:
     if mxfp4:
         out["dtype"] = "bfloat16"
     if args.moe_runner_backend == "auto":
-        if mxfp4 and (platform.is_sm100 or platform.is_sm120):
+        if mxfp4 and platform.is_sm120 and not r.since(0, 5, 17):
+            out["moe_runner_backend"] = "marlin"
+            r.warn(
+                "WARNING: Detected SM120 and MXFP4 quantization format for GPT-OSS model, enabling Marlin MOE kernel."
+            )
+        elif mxfp4 and (platform.is_sm100 or platform.is_sm120):
             out["moe_runner_backend"] = "flashinfer_mxfp4"
             r.warn(
                 "WARNING: Detected MXFP4 quantization format for GPT-OSS model, enabling FlashInfer MXFP4 MOE kernel."

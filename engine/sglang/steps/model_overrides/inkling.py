@@ -11,8 +11,12 @@ from engine.sglang.steps.model_overrides.base import Override, Values
 def look(r: Resolution) -> Values:
     """What the family wants of this launch."""
     args, platform = r.args, platform_of(r.hardware)
+    # Before 0.5.20 the two had a default of their own, and giving it counted as giving none.
+    defaults = r.release.defaults
     out: Values = {
-        name: 0.1 for name in ("swa_full_tokens_ratio", "mamba_full_memory_ratio") if getattr(args, name) is None
+        name: 0.1
+        for name in ("swa_full_tokens_ratio", "mamba_full_memory_ratio")
+        if getattr(args, name) == defaults[name]
     }
     if args.mamba_radix_cache_strategy == "auto":
         out["mamba_radix_cache_strategy"] = "extra_buffer"
@@ -29,5 +33,6 @@ OVERRIDES = (
         family="Inkling",
         look=look,
         architectures=("InklingForConditionalGeneration", "InklingForConditionalGenerationMTP"),
+        since=(0, 5, 16),
     ),
 )

@@ -7,13 +7,20 @@ from typing import Any
 
 from engine.sglang.derived import attention_backends
 from engine.sglang.platform import platform_of
-from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.attention.default import unset
 from engine.sglang.steps.attention.linear import ragged_verify_mode
 from engine.sglang.steps.model_overrides.base import Override, Values
+from engine.sglang.versioned import FIRST, at
 
 _VERIFYING = ("trtllm_mla", "cutedsl_mla")
 _GAMMA = 7
+_FABRIC = frozenset({"GB200", "GB300"})
+_DECODES: tuple[tuple[Version, str], ...] = (
+    ((0, 5, 23), "'cutedsl_mla' or 'aiter'"),
+    ((0, 5, 20), "'cutedsl_mla', 'tokenspeed_mla' or 'aiter'"),
+    (FIRST, "'cutedsl_mla' or 'tokenspeed_mla'"),
+)
 _TOKENSPEED_TOKENS = 8
 
 
@@ -41,16 +48,17 @@ def _context_parallel(r: Resolution) -> Values:
             "decode_attention_backend": "tokenspeed_mla",
             "kv_cache_dtype": "fp8_e4m3",
         }
-    elif decode == "aiter":
+    elif decode == "aiter" and r.since(0, 5, 20):
         side = "triton" if prefill == "triton" else "aiter"
         out |= {"prefill_attention_backend": side, "decode_attention_backend": "aiter"}
     else:
-        choices = "'cutedsl_mla'" if r.since(0, 5, 23) else "'cutedsl_mla', 'tokenspeed_mla'"
         raise Refusal(
             "AssertionError",
-            f"Decode attention backend for Kimi-K3 DCP must be {choices} or 'aiter', got {decode!r}.",
+            f"Decode attention backend for Kimi-K3 DCP must be {at(_DECODES, r.release.version)}, got {decode!r}.",
         )
-    if args.dcp_replicate_q_proj is None and args.dcp_comm_backend in ("a2a", "fi_a2a"):
+    if not r.since(0, 5, 20):
+        out["dcp_comm_backend"] = "fi_a2a" if r.hardware.name in _FABRIC else "a2a"
+    if args.dcp_replicate_q_proj is None and (args.dcp_comm_backend in ("a2a", "fi_a2a") or not r.since(0, 5, 20)):
         out["dcp_replicate_q_proj"] = True
     return out
 
@@ -96,6 +104,6 @@ def moe(r: Resolution) -> Values:
 
 _ARCHITECTURES = ("KimiK3ForConditionalGeneration",)
 OVERRIDES = (
-    Override(family="Kimi K3", look=attention, architectures=_ARCHITECTURES),
-    Override(family="Kimi K3", look=moe, architectures=_ARCHITECTURES),
+    Override(family="Kimi K3", look=attention, architectures=_ARCHITECTURES, since=(0, 5, 17)),
+    Override(family="Kimi K3", look=moe, architectures=_ARCHITECTURES, since=(0, 5, 17)),
 )

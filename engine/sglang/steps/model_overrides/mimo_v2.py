@@ -18,7 +18,7 @@ def look(r: Resolution) -> Values:
         out["attention_backend"] = "fa4"
     fp8 = (r.model.hf.get("quantization_config") or {}).get("quant_method") == "fp8"
     if args.moe_runner_backend == "auto" and fp8 and not r.since(0, 5, 22):
-        if platform.is_sm100:
+        if platform.is_sm100 and r.since(0, 5, 17):
             out["moe_runner_backend"] = "flashinfer_trtllm"
     elif args.moe_runner_backend == "auto" and fp8:
         if platform.is_sm100:

@@ -36,11 +36,11 @@ def look(r: Resolution) -> Values:
     if platform.is_sm100:
         if unset(args):
             fp8 = args.kv_cache_dtype == "fp8_e4m3" and not environ.read(r, "SGLANG_DISABLE_M3_FP8_ATTN_GEMM")
-            out["attention_backend"] = "trtllm_mha" if fp8 else "fa4"
-        paged = ("fa4", "trtllm_mha")
+            out["attention_backend"] = "trtllm_mha" if fp8 and r.since(0, 5, 17) else "fa4"
+        paged = ("fa4", "trtllm_mha") if r.since(0, 5, 17) else ("fa4",)
         if args.moe_runner_backend == "auto" and quantization == "mxfp8":
             out["moe_runner_backend"] = "deep_gemm"
-        elif args.moe_runner_backend == "auto" and quantization == "modelopt_mixed":
+        elif args.moe_runner_backend == "auto" and quantization == "modelopt_mixed" and r.since(0, 5, 17):
             out["moe_runner_backend"] = "flashinfer_trtllm_routed"
     elif platform.is_sm90:
         if unset(args):
@@ -119,4 +119,11 @@ def _nvfp4(r: Resolution, out: Values) -> Values:
     return out
 
 
-OVERRIDES = (Override(family="MiniMax M3", look=look, architectures=("MiniMaxM3SparseForCausalLM", _VISION)),)
+OVERRIDES = (
+    Override(
+        family="MiniMax M3",
+        look=look,
+        architectures=("MiniMaxM3SparseForCausalLM", _VISION),
+        since=(0, 5, 16),
+    ),
+)

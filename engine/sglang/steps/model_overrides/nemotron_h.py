@@ -118,6 +118,7 @@ OVERRIDES = (
     Override(
         family="Nemotron-H",
         look=look,
-        architectures=("NemotronHForCausalLM", "NemotronHPuzzleForCausalLM", _OMNI),
+        architectures=("NemotronHForCausalLM", "NemotronHPuzzleForCausalLM"),
     ),
+    Override(family="Nemotron-H Omni", look=look, architectures=(_OMNI,), since=(0, 5, 20)),
 )

@@ -30,7 +30,8 @@ def look(r: Resolution) -> Values:
     if quantization is None and not args._quantization_explicitly_unset and method is not None:
         out["quantization"] = quantization = method
     runner, a2a = args.moe_runner_backend, args.moe_a2a_backend
-    if quantization == "modelopt_mixed" and _w4a16_experts(config):
+    mixed = ("modelopt_mixed",) if r.since(0, 5, 20) else ()
+    if quantization in mixed and _w4a16_experts(config):
         cutedsl = (
             runner == "flashinfer_cutedsl"
             and a2a in ("none", "flashinfer")
@@ -44,7 +45,7 @@ def look(r: Resolution) -> Values:
             )
         if runner == "auto":
             out["moe_runner_backend"] = "marlin"
-    elif quantization in ("fp8", "modelopt_fp4", "modelopt_mixed", None) and a2a == "none" and runner == "auto":
+    elif quantization in ("fp8", "modelopt_fp4", *mixed, None) and a2a == "none" and runner == "auto":
         out["moe_runner_backend"] = "flashinfer_trtllm"
     return out
 
@@ -60,7 +61,7 @@ OVERRIDES = (
             "Qwen3_5MoeForConditionalGeneration",
             "InternS2PreviewForConditionalGeneration",
             "Qwen3_5ForConditionalGeneration",
-            "Qwen4ExpForConditionalGeneration",
         ),
     ),
+    Override(family="Qwen4-Exp", look=look, architectures=("Qwen4ExpForConditionalGeneration",), since=(0, 5, 20)),
 )

@@ -50,5 +50,6 @@ OVERRIDES = (
         family="Qwen3-VL on Hopper",
         look=look,
         architectures=("Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration"),
+        since=(0, 5, 20),
     ),
 )

@@ -76,4 +76,6 @@ def look(r: Resolution) -> Values:
     return out
 
 
-OVERRIDES = (Override(family="Qwen4-Exp", look=look, architectures=("Qwen4ExpForConditionalGeneration",)),)
+OVERRIDES = (
+    Override(family="Qwen4-Exp", look=look, architectures=("Qwen4ExpForConditionalGeneration",), since=(0, 5, 20)),
+)

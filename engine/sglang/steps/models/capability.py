@@ -35,7 +35,8 @@ def run(r: Resolution) -> None:
     if connector_type(r.args.model_path) == "instance":
         return
     _hrm_text(r)
-    _embedding(r)
+    if r.since(0, 5, 17):
+        _embedding(r)
     model = r.model
     if model.is_multimodal and not model.is_multimodal_chunked_prefill_supported:
         r.set("chunked_prefill_size", -1, "the model's images do not split into chunks")

@@ -74,7 +74,7 @@ def _sparse(r: Resolution) -> None:
             "CP is only supported for prefill when PD disaggregation, please remove --enable-prefill-cp.",
         )
     if args.enable_dsa_cache_layer_split:
-        _layer_split(args)
+        _layer_split(r)
 
 
 def _two_batch_overlap(r: Resolution) -> None:
@@ -83,7 +83,17 @@ def _two_batch_overlap(r: Resolution) -> None:
     hf = r.model.hf
     freq = hf.get("index_topk_freq", 1) or 1
     pattern, types = hf.get("index_topk_pattern"), hf.get("indexer_types")
-    if freq > 1 or (pattern is not None and "S" in pattern) or (types is not None and "shared" in types):
+    shared = freq > 1 or (pattern is not None and "S" in pattern)
+    if not r.since(0, 5, 20):
+        if shared:
+            raise Refusal(
+                "ValueError",
+                "--enable-two-batch-overlap is not supported with DSA index-topk sharing (index_topk_freq > 1 or an "
+                "index_topk_pattern containing shared layers): the TBO op path does not propagate topk indices across "
+                "layers, so shared layers would run sparse attention without indices.",
+            )
+        return
+    if shared or (types is not None and "shared" in types):
         raise Refusal(
             "ValueError",
             "--enable-two-batch-overlap is not supported with DSA index-topk sharing: the TBO op path does not "
@@ -92,7 +102,8 @@ def _two_batch_overlap(r: Resolution) -> None:
         )
 
 
-def _layer_split(args: Any) -> None:
+def _layer_split(r: Resolution) -> None:
+    args = r.args
     if args.disaggregation_mode == "decode":
         raise Refusal(
             "ValueError",
@@ -105,10 +116,15 @@ def _layer_split(args: Any) -> None:
             "--enable-dsa-cache-layer-split is only supported on PD prefill workers. Non-PD workers also run decode "
             "and require ordinary local decode cache semantics.",
         )
+    legacy = (
+        ""
+        if r.since(0, 5, 20)
+        else " (or legacy --enable-nsa-prefill-context-parallel with --nsa-prefill-cp-mode round-robin-split)"
+    )
     if not args.enable_prefill_cp or args.cp_strategy != "interleave":
         raise Refusal(
             "ValueError",
-            "--enable-dsa-cache-layer-split requires --enable-prefill-cp and --cp-strategy interleave.",
+            f"--enable-dsa-cache-layer-split requires --enable-prefill-cp and --cp-strategy interleave{legacy}.",
         )
     if args.disaggregation_transfer_backend != "mooncake":
         raise Refusal(
@@ -147,7 +163,7 @@ def _moe_quantization(r: Resolution) -> None:
         if method is not None:
             r.set("quantization", method, "the checkpoint's own")
     runs = quantization in ("fp8", "modelopt_fp8", "modelopt_fp4", "modelopt_mixed", None) or int4
-    longcat = arch.startswith("LongcatFlash")
+    longcat = arch.startswith("LongcatFlash") and r.since(0, 5, 17)
     fits = args.moe_a2a_backend == "none" and args.moe_runner_backend == "auto"
     fp8_gemm = (
         arch in ("LongcatFlashForCausalLM", "LongcatFlashForCausalLMNextN")

@@ -75,6 +75,8 @@ def defaults(r: Resolution) -> None:
     algorithm = args.speculative_algorithm
     if algorithm is None:
         return
+    if algorithm != "EAGLE" and not r.since(0, 5, 16):
+        raise Refusal("AssertionError", f"Only EAGLE speculative algorithm is supported for {arch}")
     if algorithm not in ("EAGLE", "DSPARK"):
         raise Refusal("AssertionError", f"Only EAGLE and DSPARK speculative algorithms are supported for {arch}")
     if algorithm == "EAGLE" and args.speculative_eagle_topk != 1:
@@ -117,7 +119,7 @@ def validate(r: Resolution) -> None:
         _features(r)
     if r.args.enable_prefill_cp:
         _context_parallel(r)
-    if not r.since(0, 5, 21):
+    if r.since(0, 5, 17) and not r.since(0, 5, 21):
         mega_moe_budget.deepseek_v4(r)
 
 
@@ -151,7 +153,7 @@ def _context_parallel(r: Resolution) -> None:
             "Context parallel only supports single machine (tp_size <= 8). Cross-machine CP has precision issues.",
         )
     supported = ("none", "deepep", "megamoe", *(("mori",) if r.since(0, 5, 19) else ()))
-    if args.moe_a2a_backend not in supported:
+    if args.moe_a2a_backend not in supported and r.since(0, 5, 17):
         raise Refusal(
             "ValueError", f"DeepSeekV4 CP supports moe_a2a_backend in {supported}, got {args.moe_a2a_backend!r}."
         )

@@ -21,7 +21,7 @@ def kv_cache_dtype(r: Resolution) -> None:
             "--kv-cache-dtype (e.g., 'fp8_e4m3' or 'bfloat16'). DeepSeek V3.2 defaults to FP8 KV cache which may not "
             "be compatible with all backends."
         )
-    sinks = bool(r.model.hf.get("learnable_sink", False))
+    sinks = r.since(0, 5, 20) and bool(r.model.hf.get("learnable_sink", False))
     if sinks and given not in ("auto", "bf16", "bfloat16"):
         raise Refusal(
             "ValueError",
@@ -43,7 +43,7 @@ def split_backends(r: Resolution) -> None:
     """The sparse kernels of prefill and decode."""
     args, model, major = r.args, r.model, platform_of(r.hardware).major
     dtype = args.kv_cache_dtype
-    if model.hf.get("learnable_sink", False):
+    if model.hf.get("learnable_sink", False) and r.since(0, 5, 20):
         for name in ("dsa_prefill_backend", "dsa_decode_backend"):
             value = getattr(args, name)
             if value is not None and value != _SINK_BACKEND:
@@ -54,7 +54,7 @@ def split_backends(r: Resolution) -> None:
                 )
         _fill(r, _SINK_BACKEND, _SINK_BACKEND)
         return
-    if model.arch == "GlmMoeDsaForCausalLM" and major == 12 and dtype == "fp8_e4m3":
+    if model.arch == "GlmMoeDsaForCausalLM" and major == 12 and dtype == "fp8_e4m3" and r.since(0, 5, 17):
         _fill(r, "flashinfer_sparse_mla", "flashinfer_sparse_mla")
         return
     if args.enable_hisparse:
@@ -63,6 +63,8 @@ def split_backends(r: Resolution) -> None:
         tilelang = "tilelang" in (args.dsa_prefill_backend, args.dsa_decode_backend)
         if dtype == "fp8_e4m3" and tilelang and r.since(0, 5, 22):
             raise Refusal("ValueError", "CUDA TileLang FP8 KV does not support HiSparse.")
+        if not r.since(0, 5, 20):
+            return
     elif dtype == "fp8_e4m3":
         backend = "trtllm" if major >= 10 else "flashmla_kv"
         _fill(r, backend, backend)
@@ -88,14 +90,15 @@ def _constraints(r: Resolution) -> None:
             "The triton DSA backend is only supported on ROCm/HIP. Pick an alternative DSA backend for CUDA "
             "(flashmla_kv on Hopper, trtllm on Blackwell).",
         )
-    if args.kv_cache_dtype != "fp8_e4m3" or "tilelang" not in (prefill, decode):
+    if args.kv_cache_dtype != "fp8_e4m3" or "tilelang" not in (prefill, decode) or not r.since(0, 5, 17):
         return
     if not r.since(0, 5, 22):
+        with_it = "" if r.since(0, 5, 20) else " with the tilelang backend"
         raise Refusal(
             "ValueError",
             "The tilelang DSA prefill/decode kernels only support an fp8_e4m3 KV cache on ROCm/HIP; on CUDA they "
-            "require a bfloat16 KV cache. Use --kv-cache-dtype bfloat16, or keep --kv-cache-dtype fp8_e4m3 and pick an "
-            "fp8-capable DSA backend (flashmla_kv on Hopper, trtllm on Blackwell).",
+            f"require a bfloat16 KV cache. Use --kv-cache-dtype bfloat16{with_it}, or keep --kv-cache-dtype fp8_e4m3 "
+            "and pick an fp8-capable DSA backend (flashmla_kv on Hopper, trtllm on Blackwell).",
         )
     if prefill != "tilelang" or decode != "tilelang":
         raise Refusal(

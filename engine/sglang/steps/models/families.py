@@ -17,7 +17,8 @@ _GPT_OSS = ["triton", "trtllm_mha", "fa3", "fa4", "ascend", "intel_amx", "intel_
 _LLAMA4 = {"fa3", "aiter", "triton", "ascend", "trtllm_mha", "intel_xpu"}
 _GEMMA4: tuple[tuple[Version, tuple[str, ...]], ...] = (
     ((0, 5, 22), ("trtllm_mha", "triton", "fa4", "ascend", "intel_xpu", "intel_amx", "aiter")),
-    (FIRST, ("trtllm_mha", "triton", "ascend", "intel_xpu", "intel_amx", "aiter")),
+    ((0, 5, 20), ("trtllm_mha", "triton", "ascend", "intel_xpu", "intel_amx", "aiter")),
+    (FIRST, ("trtllm_mha", "triton", "ascend", "intel_xpu", "intel_amx")),
 )
 _UNIFIED_TREE = "SGLANG_ENABLE_UNIFIED_RADIX_TREE"
 _EXAONE = ["fa3", "triton", "trtllm_mha"]
@@ -47,7 +48,8 @@ def _mimo(r: Resolution) -> None:
     if r.model.arch == "MiMoV2ForCausalLM" and not args.encoder_only:
         expected = _fused_qkv_tp(r)
         effective = args.tp_size // args.attn_dp_size // args.attn_cp_size
-        if expected is not None and expected % effective != 0:
+        whole = expected is None or (expected % effective == 0 if r.since(0, 5, 17) else expected == effective)
+        if expected is not None and not whole:
             raise _mimo_width(r, expected, effective)
     if args.enable_hierarchical_cache and not r.since(0, 5, 19) and not environ.read(r, _UNIFIED_TREE):
         raise Refusal(
@@ -143,6 +145,8 @@ def _nemotron(r: Resolution) -> None:
 
 
 def _lfm2(r: Resolution) -> None:
+    if r.model.arch == "Lfm2MoeForCausalLM" and not r.since(0, 5, 17):
+        return
     if r.args.attention_backend == "triton":
         raise Refusal(
             "AssertionError",

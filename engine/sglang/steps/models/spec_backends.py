@@ -14,7 +14,7 @@ _KIMI = ("KimiLinearForCausalLM", "KimiK3ForConditionalGeneration")
 def run(r: Resolution) -> None:
     """Fill in what nobody set."""
     args, sm100 = r.args, platform_of(r.hardware).is_sm100
-    if r.model.arch in _KIMI:
+    if r.model.arch in _KIMI and r.since(0, 5, 17):
         if args.linear_attn_decode_backend is None and args.mamba_ssm_dtype == "bfloat16" and sm100:
             r.set("linear_attn_decode_backend", "triton", "faster on KDA shapes", layer="engine-default")
         if args.speculative_algorithm is None:

@@ -10,7 +10,7 @@ from engine.sglang.steps.refusals import invalid
 def run(r: Resolution) -> None:
     """CuteDSL experts take low latency only; normal mode switches every CUDA graph off, even one asked for by name."""
     args = r.args
-    if args.moe_runner_backend == "flashinfer_cutedsl":
+    if args.moe_runner_backend == "flashinfer_cutedsl" and r.since(0, 5, 17):
         if args.deepep_mode == "auto":
             r.set("deepep_mode", "low_latency", "flashinfer_cutedsl has no handler for DeepEP's normal dispatch")
             r.warn(

@@ -123,5 +123,5 @@ def budget(r: Resolution) -> None:
         raise invalid(
             f"DeepEP v2 per-rank decode CUDA graph exceeds {_VARIABLE}: required={requests * tokens}, "
             f"capacity={capacity} (requests={requests}, tokens/request={tokens}). Raise the environment value or lower "
-            "--cuda-graph-max-bs-decode."
+            f"--cuda-graph-max-bs{'-decode' if r.since(0, 5, 20) else ''}."
         )

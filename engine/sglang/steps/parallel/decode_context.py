@@ -18,6 +18,12 @@ def run(r: Resolution) -> None:
             "Decode context parallel size (--dcp-size / --decode-context-parallel-size) must be >= 1, but got "
             f"dcp_size={size}."
         )
+    if size > 1 and args.speculative_algorithm is not None and not r.since(0, 5, 17):
+        raise invalid(
+            "Decode context parallel (--dcp-size / --decode-context-parallel-size > 1) on CUDA platform does not "
+            f"support any speculative algorithm, but got dcp_size={size} on a CUDA platform with speculative decoding "
+            "enabled."
+        )
     if size > 1 and args.enable_prefill_cp and r.since(0, 5, 22):
         raise invalid("--dcp-size > 1 does not support --enable-prefill-cp.")
     all_to_all = backend in ("a2a", "fi_a2a")

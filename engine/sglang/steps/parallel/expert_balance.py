@@ -12,7 +12,7 @@ def run(r: Resolution) -> None:
     if args.enable_eplb and args.expert_distribution_recorder_mode is None:
         r.set("expert_distribution_recorder_mode", "stat", "expert load balancing needs the recorder")
         r.warn("WARNING: EPLB is enabled. The expert_distribution_recorder_mode is automatically set.")
-    same_everywhere = args.moe_a2a_backend == "none"
+    same_everywhere = args.moe_a2a_backend == "none" and r.since(0, 5, 17)
     if (args.enable_eplb or args.init_expert_location != "trivial") and args.ep_dispatch_algorithm is None:
         chosen = "dynamic" if same_everywhere else "static"
         r.set("ep_dispatch_algorithm", chosen, "nothing given", layer="engine-default")

@@ -41,6 +41,8 @@ def environment(r: Resolution) -> None:
         transport = "cpu"
     if transport == "cuda_vmm" and args.pp_size != 1:
         raise invalid("--mm-feature-transport=cuda_vmm does not support pipeline parallelism.")
+    if transport == "cuda_vmm" and not r.since(0, 5, 20) and environ.read(r, "SGLANG_RUST_SERVER"):
+        raise invalid("--mm-feature-transport=cuda_vmm is not supported with SGLANG_RUST_SERVER.")
     if transport == "cuda_ipc" and args.nnodes != 1:
         raise invalid("--mm-feature-transport=cuda_ipc only supports a single node.")
     if args.debug_cuda_graph:
@@ -52,9 +54,10 @@ def environment(r: Resolution) -> None:
     if args.enable_deepseek_v4_fp4_indexer:
         gpu = platform_of(r.hardware)
         if not (gpu.is_sm100 or gpu.is_sm120):
-            raise invalid(
-                "--enable-deepseek-v4-fp4-indexer requires SM100, SM120, or gfx95 GPUs with FP4 indexer support."
+            gpus = (
+                "SM100, SM120, or gfx95 GPUs with FP4" if r.since(0, 5, 20) else "SM100 or SM120 GPUs with DeepGEMM FP4"
             )
+            raise invalid(f"--enable-deepseek-v4-fp4-indexer requires {gpus} indexer support.")
 
 
 def other(r: Resolution) -> None:

@@ -40,7 +40,8 @@ def run(r: Resolution) -> None:
 def _attention_dp(r: Resolution) -> None:
     args = r.args
     if not r.since(0, 5, 23):
-        raise invalid("Currently DFLASH speculative decoding does not support dp attention on non-NPU devices.")
+        where = " on non-NPU devices" if r.since(0, 5, 20) else ""
+        raise invalid(f"Currently DFLASH speculative decoding does not support dp attention{where}.")
     if not args.device.startswith("cuda"):
         raise invalid("DFLASH with dp attention requires CUDA or NPU.")
     if not args.enable_dp_lm_head:

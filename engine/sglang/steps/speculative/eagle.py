@@ -22,10 +22,9 @@ _DRAFT_INSIDE = frozenset(
         "MistralLarge3ForCausalLM",
         "PixtralForConditionalGeneration",
         "HYV3ForCausalLM",
-        "HYV4ForCausalLM",
-        "Qwen4ExpForConditionalGeneration",
     }
 )
+_SINCE_0_5_20 = frozenset({"HYV4ForCausalLM", "Qwen4ExpForConditionalGeneration"})
 _WIDE = frozenset({"LlamaForCausalLM", "Grok1ForCausalLM", "Grok1VForCausalLM"})
 _MIXED_CHUNK = ("EAGLE", "EAGLE3")
 _TREE_OVER_PAGES = ("flashinfer", "fa3", "triton")
@@ -43,7 +42,7 @@ def run(r: Resolution) -> None:
     if args.enable_mixed_chunk and (algorithm not in _MIXED_CHUNK or not r.since(0, 5, 19)):
         r.set("enable_mixed_chunk", False, f"{algorithm} does not support it")
         r.warn(f"WARNING: Mixed chunked prefill is disabled: {algorithm} speculative decoding does not support it.")
-    if r.model.arch in _DRAFT_INSIDE:
+    if r.model.arch in _DRAFT_INSIDE or (r.model.arch in _SINCE_0_5_20 and r.since(0, 5, 20)):
         if args.speculative_draft_model_path is None:
             why = "the checkpoint holds its own draft layer"
             r.set("speculative_draft_model_path", args.model_path, why, layer="engine-default")
