@@ -12,6 +12,7 @@ _BY_DTYPE: dict[str, frozenset[str]] = {
     "fp8_e4m3": frozenset({"flashmla_kv", "flashinfer_sparse_mla"}),
 }
 _ANY = frozenset({"flashmla_sparse", "flashmla_kv", "flashinfer_sparse_mla"})
+_SPARSE_MLA = frozenset({"flashinfer_sparse_mla"})
 _DTYPES = ("bfloat16", "fp8_e4m3")
 
 
@@ -66,13 +67,18 @@ def _kernels(r: Resolution) -> None:
             f"HiSparse requires one of {_DTYPES} KV cache dtypes, but got --kv-cache-dtype={dtype}. Please use "
             f"{choices}.",
         )
-    allowed = _BY_DTYPE.get(dtype, _ANY)
+    allowed = _BY_DTYPE.get(dtype, _ANY) - (frozenset() if r.since(0, 5, 18) else _SPARSE_MLA)
     for side in ("prefill", "decode"):
         backend = getattr(r.args, f"dsa_{side}_backend")
         if backend is not None and backend not in allowed:
+            default = "flashmla_kv" if dtype == "fp8_e4m3" else "flashmla_sparse"
+            advice = (
+                f"one of {sorted(allowed)}, or omit the option to let SGLang pick a backend for this platform."
+                if r.since(0, 5, 18)
+                else f"--dsa-{side}-backend={default} or omit it."
+            )
             raise Refusal(
                 "ValueError",
                 f"HiSparse supports DSA {side} backend(s) {sorted(allowed)} on this platform with "
-                f"--kv-cache-dtype={dtype}, but got --dsa-{side}-backend={backend}. Please use one of "
-                f"{sorted(allowed)}, or omit the option to let SGLang pick a backend for this platform.",
+                f"--kv-cache-dtype={dtype}, but got --dsa-{side}-backend={backend}. Please use {advice}",
             )

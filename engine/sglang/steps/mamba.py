@@ -60,7 +60,8 @@ def int8_checkpoint(r: Resolution) -> None:
         raise Refusal(
             "ValueError",
             "--enable-int8-mamba-checkpoint is not supported together with --enable-hierarchical-cache: the "
-            "host-offload path is not int8-aware. Disable one of them.",
+            f"host-offload path {'' if r.since(0, 5, 18) else '(HiMambaRadixCache) '}is not int8-aware. Disable one of "
+            "them.",
         )
     if args.radix_cache_backend is not None:
         raise Refusal(
@@ -148,6 +149,13 @@ def _check_extra_buffer(r: Resolution) -> None:
             "AssertionError",
             "extra_buffer_lazy unsupported under PD disaggregation; use --mamba-radix-cache-strategy extra_buffer.",
         )
+    if not r.since(0, 5, 18) and args.mamba_radix_cache_strategy == "extra_buffer_lazy":
+        algorithm = args.speculative_algorithm
+        if (algorithm or "").upper() == "DFLASH":
+            raise Refusal(
+                "AssertionError",
+                f"extra_buffer_lazy unsupported with {algorithm}; use --mamba-radix-cache-strategy extra_buffer.",
+            )
     drafts = args.speculative_num_draft_tokens
     if drafts is not None and args.mamba_track_interval < drafts:
         raise Refusal("AssertionError", "")

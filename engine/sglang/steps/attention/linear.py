@@ -61,10 +61,13 @@ def _needs_bfloat16(side: str, args: Any) -> Refusal:
 def _replay(r: Resolution, decode: str | None) -> None:
     args = r.args
     if decode not in ("triton", "helion"):
+        wanted = (
+            "Triton, or Helion for KDA, as the linear-attn decode backend; got"
+            if r.since(0, 5, 18)
+            else "the Triton linear-attn decode backend, got"
+        )
         raise Refusal(
-            "ValueError",
-            "--enable-linear-replayssm requires Triton, or Helion for KDA, as the linear-attn decode backend; got "
-            f"--linear-attn-decode-backend={decode!r}.",
+            "ValueError", f"--enable-linear-replayssm requires {wanted} --linear-attn-decode-backend={decode!r}."
         )
     if extra_buffer(args):
         raise Refusal(

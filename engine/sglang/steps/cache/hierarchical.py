@@ -26,9 +26,10 @@ def run(r: Resolution) -> None:
     args = r.args
     if external_linker.run(r):
         return
-    decode_pool = args.disaggregation_mode == "decode" and args.disaggregation_decode_retraction_backup in (
-        None,
-        "host_pool",
+    decode_pool = (
+        r.since(0, 5, 18)
+        and args.disaggregation_mode == "decode"
+        and args.disaggregation_decode_retraction_backup in (None, "host_pool")
     )
     if not (args.enable_hierarchical_cache or args.disaggregation_decode_enable_offload_kvcache or decode_pool):
         return
@@ -110,6 +111,11 @@ def _decode_context(r: Resolution) -> None:
         )
     if args.hicache_storage_backend is not None and args.hicache_host_memory_mode == "buffer_only":
         raise _not_yet("HiCache L3 with DCP does not support buffer_only host memory.")
+    if args.speculative_algorithm is not None and not r.since(0, 5, 18):
+        raise _not_yet(
+            "HiCache with --dcp-size > 1 does not support speculative decoding yet (the draft-model host pool has no "
+            "DCP index translation)."
+        )
     if args.speculative_algorithm not in (None, "DSPARK"):
         raise _not_yet(
             "HiCache with --dcp-size > 1 only supports DSPARK speculative decoding; other draft-model host pools "

@@ -56,7 +56,8 @@ def minimax_m2(r: Resolution) -> Values:
     """MiniMax M2: TF32 gates; NVFP4 experts on datacenter Blackwell."""
     out: Values = {"enable_tf32_matmul": True}
     if (
-        platform_of(r.hardware).is_sm100
+        r.since(0, 5, 18)
+        and platform_of(r.hardware).is_sm100
         and r.args.moe_runner_backend == "auto"
         and r.model.quantization == "modelopt_fp4"
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine.sglang import environ
 from engine.sglang.resolution import Resolution
 from engine.sglang.steps.moe import deepep, deepep_v2, flashinfer_a2a, flashinfer_megamoe, mori, pplx
 from engine.sglang.steps.refusals import invalid, unguarded
@@ -42,6 +43,8 @@ def run(r: Resolution) -> None:
             "backend."
         )
         r.set("moe_a2a_backend", "deepep", "--enable-waterfill needs DeepEP or MegaMoE")
+    if not r.since(0, 5, 18) and environ.read(r, "SGLANG_OPT_USE_DEEPGEMM_MEGA_MOE"):
+        r.set("moe_a2a_backend", "megamoe", "SGLANG_OPT_USE_DEEPGEMM_MEGA_MOE is set")
     backend = args.moe_a2a_backend
     if backend in _SPANS_TENSOR_PARALLEL:
         r.set("ep_size", args.tp_size, f"with {backend} the expert-parallel group is the tensor-parallel group")

@@ -56,9 +56,17 @@ def run(r: Resolution) -> None:
     """Choose the runner where it is left open, then check it."""
     args = r.args
     _by_quantization(r)
-    runner = args.moe_runner_backend
-    if runner == "auto":
-        return
+    if args.moe_runner_backend != "auto":
+        _check(r, args.moe_runner_backend)
+    if not r.since(0, 5, 18) and environ.read(r, "SGLANG_CUTLASS_MOE"):
+        require(args.quantization in ("fp8", "mxfp8"), "cutlass MoE is only supported with fp8/mxfp8 quantization")
+        r.set("moe_runner_backend", "cutlass", "SGLANG_CUTLASS_MOE is set")
+    if args.moe_runner_backend == "cutlass" and args.quantization in ("fp8", "mxfp8"):
+        require(args.ep_size == 1, "FP8/MXFP8 Cutlass MoE is only supported with ep_size == 1")
+
+
+def _check(r: Resolution, runner: str) -> None:
+    args = r.args
     row = _TAKES.get(runner)
     if row is not None:
         accepted, says, names = row
@@ -72,24 +80,27 @@ def run(r: Resolution) -> None:
         _cutedsl(r)
     if runner in _SEPARATE_SHARED_EXPERTS:
         r.set("disable_shared_experts_fusion", True, f"{runner} keeps shared experts separate")
-    if runner == "cutlass" and args.quantization in ("fp8", "mxfp8"):
-        require(args.ep_size == 1, "FP8/MXFP8 Cutlass MoE is only supported with ep_size == 1")
 
 
 def _cutedsl(r: Resolution) -> None:
     args = r.args
+    online = ("nvfp4_online",) if r.since(0, 5, 18) else ()
+    named = "'nvfp4_online', " if online else ""
     require(
-        args.quantization in ("modelopt_fp4", "modelopt_mixed", "nvfp4_online") or r.model.nvfp4_moe,
+        args.quantization in ("modelopt_fp4", "modelopt_mixed", *online) or r.model.nvfp4_moe,
         f"Invalid quantization '{args.quantization}'. \nFlashInfer CuteDSL MOE currently supports only: "
-        "'modelopt_fp4', 'modelopt_mixed' (with NVFP4 MoE layers), 'nvfp4_online', or hybrid NVFP4 models.",
+        "'modelopt_fp4', 'modelopt_mixed' (with NVFP4 MoE layers), "
+        f"{named}or hybrid NVFP4 models.",
     )
     require(args.ep_size in (1, args.tp_size), _SPANS)
     require(
         args.moe_a2a_backend in ("none", "deepep", "flashinfer"),
         f"flashinfer_cutedsl supports moe_a2a_backend='none', 'deepep', or 'flashinfer', got '{args.moe_a2a_backend}'.",
     )
-    if args.moe_a2a_backend == "deepep" and (
-        args.quantization == "nvfp4_online" or environ.read(r, "SGLANG_FLASHINFER_NVFP4_PER_TOKEN_ACTIVATION")
+    if (
+        online
+        and args.moe_a2a_backend == "deepep"
+        and (args.quantization == "nvfp4_online" or environ.read(r, "SGLANG_FLASHINFER_NVFP4_PER_TOKEN_ACTIVATION"))
     ):
         raise invalid("flashinfer_cutedsl per-token NVFP4 activation requires moe_a2a_backend='none' or 'flashinfer'.")
 
@@ -126,6 +137,12 @@ def _nvfp4_online(r: Resolution) -> None:
     if runner == "auto":
         chosen = "flashinfer_megamoe" if mega else "flashinfer_trtllm"
         r.set("moe_runner_backend", chosen, "for online NVFP4", layer="engine-default")
+    elif not r.since(0, 5, 18):
+        if runner not in ("flashinfer_trtllm", "flashinfer_trtllm_routed"):
+            raise invalid(
+                "--quantization nvfp4_online supports only --moe-runner-backend flashinfer_trtllm or "
+                "flashinfer_trtllm_routed."
+            )
     elif runner not in ("flashinfer_trtllm", "flashinfer_trtllm_routed", "flashinfer_cutedsl") and not (
         runner == "flashinfer_megamoe" and mega
     ):
