@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from engine.sglang.derived import connector_type
 from engine.sglang.platform import platform_of
-from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.resolution import Refusal, Resolution, Version
+from engine.sglang.versioned import FIRST, at
 
-_ABSORBED_MLA = frozenset(
+_DEEPSEEK = frozenset(
     {
         "DeepseekV2ForCausalLM",
         "DeepseekV3ForCausalLM",
@@ -17,11 +18,15 @@ _ABSORBED_MLA = frozenset(
         "MistralLarge3ForCausalLM",
         "PixtralForConditionalGeneration",
         "GlmMoeDsaForCausalLM",
-        "Glm4MoeLiteForCausalLM",
     }
 )
+_GLM4_LITE = frozenset({"Glm4MoeLiteForCausalLM"})
+_ABSORBED_MLA: tuple[tuple[Version, frozenset[str]], ...] = (((0, 5, 18), _DEEPSEEK | _GLM4_LITE), (FIRST, _DEEPSEEK))
+_CHECKED: tuple[tuple[Version, frozenset[str]], ...] = (
+    ((0, 5, 20), _DEEPSEEK | _GLM4_LITE | {"Glm5NextForConditionalGeneration"}),
+    *_ABSORBED_MLA,
+)
 _DEEPSEEK_BEFORE = ("fa3", "triton")
-_ABSORBED_MLA_CHECKED = _ABSORBED_MLA | {"Glm5NextForConditionalGeneration"}
 
 
 def run(r: Resolution) -> None:
@@ -45,7 +50,8 @@ def run(r: Resolution) -> None:
     _backend(r, arch)
     backend = args.attention_backend
     supported = list(r.release.tables["choices"]["RADIX_SUPPORTED_DETERMINISTIC_ATTENTION_BACKEND"])
-    if arch in (_ABSORBED_MLA_CHECKED if r.since(0, 5, 20) else _ABSORBED_MLA):
+    if arch in at(_CHECKED, r.release.version):
+        family = "absorbed-MLA" if r.since(0, 5, 18) else "DeepSeek"
         if not r.since(0, 5, 17) and backend not in _DEEPSEEK_BEFORE:
             named = list(_DEEPSEEK_BEFORE) if r.since(0, 5, 16) else supported
             raise Refusal(
@@ -57,12 +63,12 @@ def run(r: Resolution) -> None:
             raise Refusal(
                 "ValueError",
                 f"Currently only {supported} attention backends are supported for deterministic inference with "
-                f"absorbed-MLA models. But you're using {backend}.",
+                f"{family} models. But you're using {backend}.",
             )
         if backend == "fa4" and not platform_of(r.hardware).is_sm100_or_sm110:
             raise Refusal(
                 "ValueError",
-                "Deterministic inference with absorbed-MLA models on the fa4 attention backend requires SM100/SM110: "
+                f"Deterministic inference with {family} models on the fa4 attention backend requires SM100/SM110: "
                 "it runs absorbed MLA, whose qv argument flash_attn.cute only implements on those archs.",
             )
     if backend not in supported:
@@ -94,7 +100,7 @@ def _backend(r: Resolution, arch: str) -> None:
         platform = platform_of(r.hardware)
         backend = "fa3"
         if platform.is_sm100 or platform.is_sm120:
-            backend = "triton" if arch in _ABSORBED_MLA else "flashinfer"
+            backend = "triton" if arch in at(_ABSORBED_MLA, r.release.version) else "flashinfer"
         r.warn(
             f"WARNING: Attention backend not specified. Falling back to '{backend}' for deterministic inference. "
             f"You can explicitly set --attention-backend to one of {choices}."

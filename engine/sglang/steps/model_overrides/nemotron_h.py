@@ -69,7 +69,7 @@ def _w4a16(r: Resolution) -> bool:
 def _runner(r: Resolution, modelopt: bool, quantization: str | None, remap: bool) -> Values:
     args, platform, own = r.args, platform_of(r.hardware), r.model.quantization
     runner, a2a = args.moe_runner_backend, args.moe_a2a_backend
-    if modelopt and quantization == "modelopt_mixed" and _w4a16(r):
+    if modelopt and quantization == "modelopt_mixed" and r.since(0, 5, 18) and _w4a16(r):
         if a2a != "none":
             raise Refusal("ValueError", "W4A16_NVFP4 MoE layers require --moe-a2a-backend=none.")
         if runner not in ("auto", "marlin"):

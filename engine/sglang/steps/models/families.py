@@ -18,7 +18,8 @@ _LLAMA4 = {"fa3", "aiter", "triton", "ascend", "trtllm_mha", "intel_xpu"}
 _GEMMA4: tuple[tuple[Version, tuple[str, ...]], ...] = (
     ((0, 5, 22), ("trtllm_mha", "triton", "fa4", "ascend", "intel_xpu", "intel_amx", "aiter")),
     ((0, 5, 20), ("trtllm_mha", "triton", "ascend", "intel_xpu", "intel_amx", "aiter")),
-    (FIRST, ("trtllm_mha", "triton", "ascend", "intel_xpu", "intel_amx")),
+    ((0, 5, 18), ("trtllm_mha", "triton", "ascend", "intel_xpu", "intel_amx")),
+    (FIRST, ("trtllm_mha", "triton", "ascend", "intel_xpu")),
 )
 _UNIFIED_TREE = "SGLANG_ENABLE_UNIFIED_RADIX_TREE"
 _EXAONE = ["fa3", "triton", "trtllm_mha"]
@@ -111,10 +112,11 @@ def _llama4(r: Resolution) -> None:
 def _gemma4(r: Resolution) -> None:
     prefill, decode = attention_backends(r.args)
     accepted = at(_GEMMA4, r.release.version)
+    named = accepted if r.since(0, 5, 18) else tuple(name for name in accepted if name != "ascend")
     if prefill not in accepted or decode not in accepted:
         raise Refusal(
             "AssertionError",
-            f"Gemma4 only supports {', '.join(accepted[:-1])}, or {accepted[-1]} attention backend, "
+            f"Gemma4 only supports {', '.join(named[:-1])}, or {named[-1]} attention backend, "
             f"got prefill={prefill}, decode={decode}",
         )
 

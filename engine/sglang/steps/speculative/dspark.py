@@ -12,11 +12,13 @@ from engine.sglang.versioned import FIRST, at
 _GAMMA = 7
 _DEVICES: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
     ((0, 5, 23), (("cuda", "npu", "xpu"), "CUDA, NPU or XPU")),
-    (FIRST, (("cuda", "npu"), "CUDA or NPU")),
+    ((0, 5, 18), (("cuda", "npu"), "CUDA or NPU")),
+    (FIRST, (("cuda",), "CUDA")),
 )
 _BESIDE_NONE: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
-    ((0, 5, 21), (("megamoe", "mori"), ", 'megamoe', or 'mori'")),
-    (FIRST, (("megamoe",), " or 'megamoe'")),
+    ((0, 5, 21), (("megamoe", "mori"), "supports moe_a2a_backend 'none' (built-in TP MoE), 'megamoe', or 'mori'")),
+    ((0, 5, 18), (("megamoe",), "supports moe_a2a_backend 'none' (built-in TP MoE) or 'megamoe'")),
+    (FIRST, ((), "only supports the built-in TP MoE (moe_a2a_backend='none')")),
 )
 _BUNDLED = ("dspark_block_size", "dspark_markov_rank", "dspark_noise_token_id", "dspark_target_layer_ids")
 
@@ -27,7 +29,8 @@ def run(r: Resolution) -> None:
     devices, names = at(_DEVICES, r.release.version)
     if not args.device.startswith(devices):
         raise invalid(f"DSpark speculative decoding only supports {names} device.")
-    if args.attn_dp_size > 1:
+    # Before 0.5.18 the flag counted as it was written, even at a width of one.
+    if args.attn_dp_size > 1 or (not r.since(0, 5, 18) and "enable_dp_attention" in r.given):
         _attention_dp(r)
     if args.pp_size != 1 and not r.since(0, 5, 21):
         raise invalid("Currently DSpark speculative decoding only supports pp_size == 1.")
@@ -51,9 +54,7 @@ def _attention_dp(r: Resolution) -> None:
         raise invalid("DSpark with dp attention requires --enable-dp-lm-head.")
     others, named = at(_BESIDE_NONE, r.release.version)
     if backend not in ("none", *others):
-        raise invalid(
-            f"DSpark with dp attention supports moe_a2a_backend 'none' (built-in TP MoE){named}, got {backend!r}."
-        )
+        raise invalid(f"DSpark with dp attention {named}, got {backend!r}.")
     coordinated = r.since(0, 5, 22) and environ.read(r, "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION")
     if (backend != "none" or coordinated) and environ.read(r, "SGLANG_RAGGED_VERIFY_MODE") != "static":
         raise invalid(
