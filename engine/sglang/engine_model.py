@@ -198,7 +198,9 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
     names = hf.get("architectures")
     gemma_embedding = bool(text.get("model_type") == "gemma3_text" and text.get("use_bidirectional_attention", False))
     m["is_embedding_gemma"] = gemma_embedding
-    m["is_lm_only"] = bool(args["language_model_only"] or hf.get("language_model_only", False))
+    # Before 0.5.20 the option came too late to count.
+    asked = lists.since(0, 5, 20) and args["language_model_only"]
+    m["is_lm_only"] = bool(asked or hf.get("language_model_only", False))
     enable = args["enable_multimodal"]
     if names is None:
         word = "subscriptable" if enable is None else "iterable"
@@ -227,7 +229,7 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
     )
     m["has_attention_sinks"] = model_shapes.has_attention_sinks(text, architectures, lists)
     raw = hf.get("quantization_config")
-    config = parsed_config(raw, hf.get("compression_config"))
+    config = parsed_config(raw, hf.get("compression_config"), nested=lists.since(0, 5, 20))
     if raw is not None:
         hf.values["quantization_config"] = config
     m["quant_config"] = config
@@ -238,6 +240,6 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
     m["is_minimax_sparse"] = m["arch"] in lists.of("minimax_sparse")
     own_text = model_traits.own_text(hf, text)
     m["uses_kda_attention"] = any(model_traits.uses_kda(c) for c in (hf, own_text))
-    m["state_carrying"] = state_carrying_of(hf, text, own_text, lists.linear_specs)
+    m["state_carrying"] = state_carrying_of(hf, text, own_text, lists)
     m["linear_spec"] = model_traits.linear_spec_of(hf, own_text, m["arch"], lists)
     return m

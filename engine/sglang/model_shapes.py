@@ -45,7 +45,7 @@ def derive(text: HfConfig, architectures: tuple[str, ...], lists: ArchitectureLi
         head = head_rule
     if value_rule == _PROBE_HEAD:
         value = head
-    heads = text.get("num_attention_heads")
+    heads = text.get("num_attention_heads") if lists.since(0, 5, 20) else text.require("num_attention_heads")
     kv_heads = text.get("num_key_value_heads")
     layers = text.require("num_hidden_layers")
     out = {
@@ -107,7 +107,7 @@ def has_attention_sinks(text: HfConfig, architectures: tuple[str, ...], lists: A
         return True
     if not {"MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM", "MiMoV2MTP"}.isdisjoint(architectures):
         return bool(text.get("add_swa_attention_sink_bias", False) or text.get("add_full_attention_sink_bias", False))
-    return bool(text.get("learnable_sink", False))
+    return bool(text.get("learnable_sink", False)) and lists.since(0, 5, 20)
 
 
 def total_kv_heads(hf: HfConfig, text: HfConfig, attention_arch: str) -> int:

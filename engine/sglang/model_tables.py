@@ -18,9 +18,10 @@ _RELEASES = Path(__file__).parent / "releases"
 class ArchitectureLists:
     """The release's answers for each architecture name. Sets of names; ``shapes`` what it derives for unusual ones."""
 
-    __slots__ = ("_sets", "linear_specs", "quantization_methods", "shapes")
+    __slots__ = ("_sets", "linear_specs", "quantization_methods", "shapes", "version")
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], release: str) -> None:
+        self.version = tuple(int(part) for part in release.split("."))
         self._sets: dict[str, frozenset[str]] = {
             key: frozenset(value)
             for key, value in data.items()
@@ -33,6 +34,10 @@ class ArchitectureLists:
     def of(self, question: str) -> frozenset[str]:
         """The architectures for which the engine's answer is yes; empty where the release has no such question."""
         return self._sets.get(question, frozenset())
+
+    def since(self, *version: int) -> bool:
+        """Whether the lists are of that release or a newer one."""
+        return self.version >= version
 
     def any(self, question: str, architectures: tuple[str, ...]) -> bool:
         """Whether the answer is yes for one of the architectures."""
@@ -51,4 +56,4 @@ def model_classes(release: str) -> dict[str, dict[str, Any]]:
 def architecture_lists(release: str) -> ArchitectureLists:
     """The release's lists of architectures, by the release's text ("0.5.23")."""
     path = _RELEASES / release / "architectures.json"
-    return ArchitectureLists(json.loads(path.read_text(encoding="utf-8"))["architectures"])
+    return ArchitectureLists(json.loads(path.read_text(encoding="utf-8"))["architectures"], release)

@@ -130,7 +130,8 @@ def quantization_layout(m: dict[str, Any], hf: HfConfig, fp4_experts: str | None
     config: dict[str, Any] = dict(raw) if isinstance(raw, Mapping) else {}
     m["hf_quant_config"] = config
     routed = config.get("routed_experts_quant_method")
-    fp4 = routed == "mxfp4" or (m["arch"] in _MIMO_V2 and str(config.get("store_dtype") or "").lower() == "mxfp4")
+    stored = str(config.get("store_dtype") or "").lower() == "mxfp4" and m["lists"].since(0, 5, 20)
+    fp4 = routed == "mxfp4" or (m["arch"] in _MIMO_V2 and stored)
     if m["arch"] in m["lists"].of("dsv4") and routed is None:
         fp4 = switch(fp4_experts, usual=True)  # the engine's default where it cannot read the checkpoint's weights
     m["is_fp4_experts"] = fp4

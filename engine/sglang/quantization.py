@@ -28,22 +28,27 @@ MARLIN_SM = 80
 _MARLIN_GROUPS = (-1, 32, 64, 128)
 
 
-def parsed_config(raw: Mapping[str, Any] | None, compression: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The checkpoint's quantization configuration as the engine keeps it; None for an unquantized checkpoint."""
+def parsed_config(
+    raw: Mapping[str, Any] | None, compression: Mapping[str, Any] | None, *, nested: bool = True
+) -> dict[str, Any] | None:
+    """The checkpoint's quantization configuration as the engine keeps it; None for an unquantized checkpoint.
+
+    ``nested``: the release looks for ModelOpt's settings one level deeper too.
+    """
     if raw is None:
         return dict(compression) if compression is not None else None
     config = dict(raw)
     if "quant_method" not in config or config["quant_method"] == "modelopt":
-        found = _modelopt(config)
+        found = _modelopt(config, nested=nested)
         if found:
             config.update(found)
     return config
 
 
-def _modelopt(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    nested = config.get("quantization")
-    if isinstance(nested, Mapping):
-        config = nested
+def _modelopt(config: Mapping[str, Any], *, nested: bool) -> dict[str, Any] | None:
+    inner = config.get("quantization")
+    if nested and isinstance(inner, Mapping):
+        config = inner
     algorithm = config.get("quant_algo")
     if algorithm == "MIXED_PRECISION":
         layers = config.get("quantized_layers") or {}
@@ -68,7 +73,7 @@ def _modelopt(config: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _override(config: Mapping[str, Any], asked: str | None, sm: int) -> str | None:
+def _override(config: Mapping[str, Any], asked: str | None, sm: int, methods: tuple[str, ...]) -> str | None:
     """The first method of the engine's table that claims the checkpoint."""
     method = str(config.get("quant_method", ""))
     if asked != "nvfp4_online" and asked not in _REQUANTIZATION:
@@ -82,6 +87,9 @@ def _override(config: Mapping[str, Any], asked: str | None, sm: int) -> str | No
     if method == "modelopt_mixed":
         return method
     lower = method.lower()
+    serialized = config.get("checkpoint_format") == "marlin" or config.get("is_marlin_format", False)
+    if "marlin" in methods and asked in (None, "gptq", "marlin") and serialized:  # until 0.5.19
+        return "marlin"
     if asked in (None, "marlin", "awq_marlin") and lower == "awq" and _awq_marlin(config, sm):
         return "awq_marlin"
     if asked in (None, "marlin", "gptq_marlin") and lower == "gptq" and _gptq_marlin(config, sm):
@@ -107,7 +115,10 @@ def _awq_marlin(config: Mapping[str, Any], sm: int) -> bool:
     if any(config.get(key) is None for key in ("bits", "group_size", "zero_point")):
         return False
     return (
-        config["bits"] in (4, 8) and sm >= MARLIN_SM and bool(config["zero_point"]) and config["group_size"] in _MARLIN_GROUPS
+        config["bits"] in (4, 8)
+        and sm >= MARLIN_SM
+        and bool(config["zero_point"])
+        and config["group_size"] in _MARLIN_GROUPS
     )
 
 
@@ -116,7 +127,9 @@ def _gptq_marlin(config: Mapping[str, Any], sm: int) -> bool:
         return False
     if any(config.get(key) is None for key in ("bits", "group_size", "sym", "desc_act")):
         return False
-    return config["bits"] in (4, 8) and bool(config["sym"]) and sm >= MARLIN_SM and config["group_size"] in _MARLIN_GROUPS
+    return (
+        config["bits"] in (4, 8) and bool(config["sym"]) and sm >= MARLIN_SM and config["group_size"] in _MARLIN_GROUPS
+    )
 
 
 def verified(config: Mapping[str, Any] | None, asked: str | None, methods: tuple[str, ...], sm: int) -> str | None:
@@ -132,7 +145,7 @@ def verified(config: Mapping[str, Any] | None, asked: str | None, methods: tuple
     if config is not None:
         method = str(config.get("quant_method", quantization or "")).lower()
         if quantization not in _REQUANTIZATION:
-            claimed = _override(config, quantization, sm)
+            claimed = _override(config, quantization, sm, methods)
             if claimed:
                 method = quantization = claimed
         if quantization is None:

@@ -8,9 +8,10 @@ model_type are data of the release; the conditions that a class alone does not d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from engine.sglang.hf_config import HfConfig
+from engine.sglang.model_tables import ArchitectureLists
 
 StateFamily = Literal["mamba", "mamba2", "shortconv", "gdn", "kda", "lightning", "registered"]
 
@@ -28,6 +29,7 @@ _MAMBA2: dict[str, StateFamily] = {
     "InklingModelConfig": "shortconv",
     "InklingMMConfig": "shortconv",
 }
+_SINCE_0_5_20 = frozenset({"Mamba2Config", "MambaConfig", "FalconMambaConfig"})
 _GDN = frozenset(
     {
         "Qwen3NextConfig",
@@ -53,15 +55,15 @@ class StateCarrying:
 
 
 def state_carrying_of(
-    hf: HfConfig, text: HfConfig, own_text: HfConfig, specs: tuple[dict[str, Any], ...]
+    hf: HfConfig, text: HfConfig, own_text: HfConfig, lists: ArchitectureLists
 ) -> StateCarrying | None:
     """The release's answer for one model; None for a model that carries no state.
 
-    ``own_text`` is what the configuration's own ``get_text_config`` gives; ``specs`` the release's registry of
+    ``own_text`` is what the configuration's own ``get_text_config`` gives; ``lists`` holds the release's registry of
     softmax/linear hybrids.
     """
     for name in hf.bases:
-        if name in _MAMBA2:
+        if name in _MAMBA2 and (name not in _SINCE_0_5_20 or lists.since(0, 5, 20)):
             return StateCarrying(config_class=hf.class_name, family=_MAMBA2[name], inkling=name.startswith("Inkling"))
     if "GraniteMoeHybridConfig" in hf.bases and "mamba" in (hf.get("layer_types") or ()):
         return StateCarrying(config_class="GraniteMoeHybridConfig", family="mamba2")
@@ -75,15 +77,17 @@ def state_carrying_of(
             return StateCarrying(config_class="KimiLinearConfig", family="kda")
         if "KimiLinearConfig" in config.bases and (config is hf or config is hf.get("text_config")):
             return StateCarrying(config_class="KimiLinearConfig", family="kda")
+        if config is not hf and not lists.since(0, 5, 21):
+            continue
         if "BailingHybridConfig" in config.bases and config.get("use_kda"):
             return StateCarrying(config_class="BailingHybridConfig", family="kda")
-    if hf.get("model_type") == "glm5_next":
+    if hf.get("model_type") == "glm5_next" and lists.since(0, 5, 20):
         return StateCarrying(config_class=own_text.class_name, family="kda")
     if "BailingHybridConfig" in hf.bases and not hf.get("use_kda"):
         return StateCarrying(config_class="BailingHybridConfig", family="lightning")
     if "MiniCPMHybridConfig" in hf.bases and hf.get("has_lightning_layers"):
         return StateCarrying(config_class="MiniCPMHybridConfig", family="lightning")
-    for spec in specs:
+    for spec in lists.linear_specs:
         config = own_text if spec["unwrap"] else hf
         if spec["class"] in config.bases:
             return StateCarrying(config_class=spec["class"], family="registered")

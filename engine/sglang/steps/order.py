@@ -66,6 +66,7 @@ from engine.sglang.steps.parallel import (
     dwdp,
     elastic_ep,
     expert_balance,
+    legacy_cp,
     pipeline_overlap,
     shared_experts,
 )
@@ -158,6 +159,7 @@ ORDER: tuple[Step, ...] = (
     ),
     Step(name="expert-pack", run=expert_pack.run, source="arg_groups/expert_pack_hook.py: handle_expert_pack"),
     Step(name="pd-roles", run=pd_roles.run, source=f"{_DISAGGREGATION}: handle_pd_disaggregation"),
+    Step(name="legacy-cp", run=legacy_cp.run, source=f"{_PARALLEL}: handle_legacy_cp_arguments", until=(0, 5, 19)),
     Step(name="prefill-only", run=prefill_only.arguments, source=f"{_KV}: validate_prefill_only_disable_kv_cache_args"),
     Step(
         name="decode-context",
@@ -247,6 +249,9 @@ ORDER: tuple[Step, ...] = (
     Step(name="hicache", run=hierarchical.run, source=f"{_HICACHE}: handle_hicache"),
     Step(name="data-parallel", run=data_parallel.run, source=f"{_PARALLEL}: handle_data_parallelism"),
     Step(name="load-balance", run=load_balance.run, source=f"{_SERVING}: handle_load_balance_method"),
+    Step(
+        name="legacy-cp-again", run=legacy_cp.run, source=f"{_PARALLEL}: handle_legacy_cp_arguments", until=(0, 5, 19)
+    ),
     Step(name="context-parallel", run=context_parallel.run, source=f"{_PARALLEL}: handle_context_parallelism"),
     Step(
         name="graph-prefill-cp",

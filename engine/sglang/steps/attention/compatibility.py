@@ -11,7 +11,7 @@ from engine.sglang import environ
 from engine.sglang.derived import attention_backends
 from engine.sglang.platform import platform_of
 from engine.sglang.resolution import Refusal, Resolution, Version
-from engine.sglang.steps.attention import default
+from engine.sglang.steps.attention import default, dual_chunk
 from engine.sglang.versioned import FIRST, at
 
 _EAGER = {"torch_native": "torch native attention backend", "flex_attention": "torch Flex Attention backend"}
@@ -41,6 +41,8 @@ def run(r: Resolution) -> None:
     _fa3_fp8(r)
     _fa4_page(r)
     _intel_page(r)
+    if not r.since(0, 5, 20):
+        dual_chunk.run(r)
 
 
 def _eager(r: Resolution) -> None:
@@ -73,8 +75,7 @@ def _pages(r: Resolution) -> None:
     sizes, named_sizes = at(_TRTLLM_MHA_PAGES, r.release.version)
     if "trtllm_mha" in (common, decode, prefill, draft) and page not in sizes:
         r.warn(
-            f"WARNING: TensorRT-LLM MHA only supports page_size of {named_sizes}, changing page_size from {page} "
-            "to 64."
+            f"WARNING: TensorRT-LLM MHA only supports page_size of {named_sizes}, changing page_size from {page} to 64."
         )
         page = 64
     if "hpc_ops" in (common, decode, prefill) and page != 64:
@@ -161,7 +162,8 @@ def _trtllm_mha(r: Resolution) -> None:
             "TRTLLM MHA backend for decode is only supported on Hopper (SM90), Blackwell (SM100) and (SM120) GPUs. "
             "Please use a different decode backend.",
         )
-    if prefill == "trtllm_mha" and not platform.is_sm100 and r.args.attn_cp_size > 1:
+    legacy_cp = r.args.__dict__.get("enable_prefill_context_parallel")  # until 0.5.19
+    if prefill == "trtllm_mha" and not platform.is_sm100 and (legacy_cp or r.args.attn_cp_size > 1):
         raise Refusal(
             "ValueError",
             "Prefill context parallelism with the TRTLLM MHA prefill backend requires SM100 (trtllm-gen context "
@@ -193,11 +195,22 @@ def _fa4_page(r: Resolution) -> None:
 
 
 def _intel_page(r: Resolution) -> None:
-    if "intel_xpu" not in attention_backends(r.args):
+    prefill, decode = attention_backends(r.args)
+    mla, both = r.model.use_mla, r.since(0, 5, 20)
+    if not both and mla and prefill == "intel_xpu":
+        raise Refusal(
+            "ValueError",
+            "intel_xpu backend is only supported on decode for MLA models, please set --decode-attention-backend to "
+            "intel_xpu and do not set --attention-backend or --prefill-attention-backend to intel_xpu for prefill "
+            "instead use triton.",
+        )
+    if "intel_xpu" not in ((prefill, decode) if both else (decode,)):
         return
-    sizes = [64, 128, 16, 32] if r.model.use_mla else [64, 128]
+    sizes = [64, 128]
+    if mla:
+        sizes = [*sizes, 16, 32] if both else [16, 32, *sizes]
     if r.args.page_size not in sizes:
-        title = "Intel XPU attention backend" + (" for MLA" if r.model.use_mla else "")
+        title = "Intel XPU attention backend" + ((" for MLA" if both else " for MLA Decode") if mla else "")
         r.warn(
             f"WARNING: {title} only supports page_sizes of {sizes}, changing page_size from {r.args.page_size} to 128."
         )

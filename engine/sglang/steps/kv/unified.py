@@ -81,6 +81,9 @@ def run(r: Resolution) -> None:
         _disaggregated(r)
     if not r.since(0, 5, 22):
         unified_bounds.features(r)
+        if not r.since(0, 5, 20):
+            unified_bounds.decode_only(r)
+            return
         if args.dcp_size > 1:
             _context_parallel(r)
         _full_prefill(r)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from engine.sglang.derived import attention_backends
 from engine.sglang.resolution import Resolution, Version
-from engine.sglang.steps.refusals import require
+from engine.sglang.steps.refusals import invalid, require
 from engine.sglang.versioned import FIRST, at
 
 _FLAG = "--enable-unified-memory"
@@ -101,7 +101,7 @@ def features(r: Resolution) -> None:
             "the unified pool's kernel-facing space yet.",
         )
     require(
-        not args.enable_two_batch_overlap,
+        not args.enable_two_batch_overlap or not r.since(0, 5, 20),
         f"{_FLAG} does not support --enable-two-batch-overlap: TBO's replay split hands each child a view without the "
         "pre-translate write loc, so a captured decode replay raises. TODO(ch-wan): carry out_cache_loc_virtual into "
         "the child view.",
@@ -117,6 +117,34 @@ def features(r: Resolution) -> None:
         not args.enable_lmcache,
         f"{_FLAG} is not yet compatible with --enable-lmcache: the LMCache offload path indexes the device buffers "
         "with the ids it is handed, and under the unified pool those are VIRTUAL.",
+    )
+
+
+def decode_only(r: Resolution) -> None:
+    """Before 0.5.20: no decode context parallelism, and no prefill graph.
+
+    Source: SGLang 0.5.19, ``arg_groups/kv_cache_hook.py``.
+    """
+    args = r.args
+    require(
+        args.dcp_size == 1,
+        f"{_FLAG} is not yet compatible with decode context parallelism (--dcp-size > 1): the pool has no DCP-aware "
+        "masked write path (UnifiedMHATokenToKVPool.set_kv_buffer asserts dcp_kv_mask is None), so a DCP run would "
+        "boot and then fail on the first KV write.",
+    )
+    if r.graph["prefill"].backend == "disabled":
+        return
+    asked = args.cuda_graph_backend_prefill
+    if asked is not None:
+        raise invalid(
+            f"{_FLAG} supports decode cuda-graph capture only; prefill capture is not wired (the prefill graph runner "
+            f"bypasses the unified virtual->physical loc rebind). Got --cuda-graph-backend-prefill={asked!r}; pass "
+            "--cuda-graph-backend-prefill=disabled."
+        )
+    r.set_graph("prefill", "backend", "disabled", "the unified pool is captured for decode only")
+    r.warn(
+        f"WARNING: {_FLAG}: disabling prefill cuda-graph capture (not wired for the unified pool's loc rebind); "
+        "decode capture is unaffected."
     )
 
 

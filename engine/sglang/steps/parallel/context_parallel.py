@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.sglang import environ
 from engine.sglang.derived import connector_type
 from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.parallel import cp_tp_sharing
@@ -10,6 +11,7 @@ from engine.sglang.versioned import FIRST, at
 
 _NEMOTRON_TYPES = ("nemotron_h", "nemotron_h_puzzle")
 _MIMO_V2 = ("MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM")
+_SECOND = "SGLANG_ENABLE_CP_V2"
 _KIMI_K3 = frozenset({"KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM"})
 _INKLING = frozenset({"InklingForConditionalGeneration", "InklingForConditionalGenerationMTP"})
 _NO_INPUT_SCATTERING: tuple[tuple[Version, frozenset[str]], ...] = (
@@ -29,6 +31,14 @@ def run(r: Resolution) -> None:
             cp_tp_sharing.run(r)
     if args.enable_prefill_cp and args.cp_strategy is None:
         raise invalid("--cp-strategy must be set when --enable-prefill-cp is enabled.")
+    old = args.__dict__  # the two flags are gone from 0.5.20 on
+    if old.get("enable_prefill_context_parallel") and old.get("enable_dsa_prefill_context_parallel"):
+        raise invalid(
+            "--enable-prefill-context-parallel and --enable-nsa-prefill-context-parallel are mutually exclusive. Use "
+            "--enable-nsa-prefill-context-parallel for DeepSeek V3.2 (NSA) models and "
+            "--enable-prefill-context-parallel for MLA-based models (DeepSeek V3/R1, Kimi K2.5) or MHA/GQA-based "
+            "models."
+        )
     _widths(r)
 
 
@@ -39,13 +49,16 @@ def _family(r: Resolution) -> None:
         _boundaries(r, kind, arch)
     if not args.enable_prefill_cp:
         return
-    if arch == "DeepseekV32ForCausalLM" and args.cp_strategy == "zigzag":
+    if arch == "DeepseekV32ForCausalLM" and args.cp_strategy == "zigzag" and r.since(0, 5, 20):
         raise invalid("DeepSeek V3.2 prefill CP does not support --cp-strategy zigzag; use interleave.")
-    if arch in _MIMO_V2:
+    # Until 0.5.19 it was the second of two implementations, and the default for these models.
+    first = environ.is_set(r, _SECOND) and not environ.read(r, _SECOND) if environ.known(r, _SECOND) else False
+    if arch in _MIMO_V2 and not first:
+        title = "MiMo V2 prefill CP" if r.since(0, 5, 20) else "MiMo V2 CP-v2"
         if args.cp_strategy != "zigzag":
-            raise invalid("MiMo V2 prefill CP only supports --cp-strategy zigzag.")
+            raise invalid(f"{title} only supports --cp-strategy zigzag.")
         if model.is_multimodal and not args.language_only and not args.language_model_only:
-            raise invalid("MiMo V2 prefill CP only supports text inference; add --language-only.")
+            raise invalid(f"{title} only supports text inference; add --language-only.")
 
 
 def _boundaries(r: Resolution, kind: str, arch: str) -> None:
