@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.sglang.resolution import Resolution
-from engine.sglang.steps.speculative.adaptive import CANDIDATE_STEPS
+from engine.sglang.steps.speculative.adaptive import candidate_steps
 
 
 def decode_graph_tokens(r: Resolution) -> tuple[int, int]:
@@ -18,5 +18,5 @@ def decode_graph_tokens(r: Resolution) -> tuple[int, int]:
         return requests, 1
     drafts = args.speculative_num_draft_tokens
     if drafts is not None and args.speculative_adaptive:
-        drafts = max(CANDIDATE_STEPS) + 1
+        drafts = max(candidate_steps(r)) + 1
     return requests, drafts or 1

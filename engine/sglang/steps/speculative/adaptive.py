@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from engine.sglang.derived import attn_dp_enabled
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.refusals import invalid
+from engine.sglang.versioned import FIRST, at
 
-CANDIDATE_STEPS = (0, 1, 3, 5, 7)
-"""Steps of the engine's built-in table (SGLang 0.5.23, ``speculative/adaptive_spec_params.py``).
+_CANDIDATE_STEPS: tuple[tuple[Version, tuple[int, ...]], ...] = (((0, 5, 20), (0, 1, 3, 5, 7)), (FIRST, (0, 1, 3, 7)))
 
-An operator's own table (``--speculative-adaptive-config``) is a file of the node; it is not read."""
+
+def candidate_steps(r: Resolution) -> tuple[int, ...]:
+    """Steps of the engine's built-in table (SGLang 0.5.23 and 0.5.19, ``speculative/adaptive_spec_params.py``).
+
+    An operator's own table (``--speculative-adaptive-config``) is a file of the node; it is not read.
+    """
+    return at(_CANDIDATE_STEPS, r.release.version)
 
 
 def run(r: Resolution) -> None:
@@ -20,15 +26,16 @@ def run(r: Resolution) -> None:
         r.warn(f"WARNING: speculative_adaptive disabled: {reason}. Falling back to static speculative params.")
         r.set("speculative_adaptive", False, reason)
         return
+    candidates = candidate_steps(r)
     if args.speculative_eagle_topk is None:
         r.set("speculative_eagle_topk", 1, "adaptive drafting has one branch", layer="engine-default")
     if args.speculative_num_steps is None:
-        middle = CANDIDATE_STEPS[len(CANDIDATE_STEPS) // 2]
+        middle = candidates[len(candidates) // 2]
         r.set("speculative_num_steps", middle, "the middle of the adaptive steps", layer="engine-default")
-    if args.speculative_adaptive_config is None and args.speculative_num_steps not in CANDIDATE_STEPS:
+    if args.speculative_adaptive_config is None and args.speculative_num_steps not in candidates:
         raise invalid(
             f"--speculative-num-steps={args.speculative_num_steps} is not in the adaptive config candidate_steps "
-            f"{list(CANDIDATE_STEPS)}. Pass one of those values."
+            f"{list(candidates)}. Pass one of those values."
         )
     r.set("speculative_num_draft_tokens", args.speculative_num_steps + 1, "one more than the steps")
 

@@ -53,7 +53,7 @@ def run(r: Resolution) -> None:
         )
     _block_verification(r)
     _draft_window(r)
-    if algorithm is not None and algorithm not in _RULES:
+    if algorithm is not None and (algorithm not in _RULES or (algorithm == "UNO" and not r.since(0, 5, 20))):
         raise invalid(f"Unknown speculative algorithm name: {algorithm}")
     if args.__dict__.get("speculative_skip_dp_mlp_sync"):  # gone in 0.5.23
         require(
