@@ -22,6 +22,8 @@ import types
 from pathlib import Path
 from typing import Any
 
+from _source_tables import architecture_names, inline_tables
+
 with contextlib.suppress(ImportError):  # lets the release be imported on a machine without a GPU, where provided
     import fake_gpu  # type: ignore[import-not-found] # noqa: F401
 
@@ -69,6 +71,12 @@ COUNTS = (
 TOWER = ("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads")
 SUB_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 OTHER_SUB_CONFIGS = ("vision_config", "audio_config", "sound_config")
+TABLES = {
+    "mamba_radix_cache": "_MAMBA_RADIX_CACHE_ARCHS",
+    "mamba_extra_buffer": "_MAMBA_EXTRA_BUFFER_ARCHS",
+    "deepseek_family": "_DEEPSEEK_FAMILY_ARCHS",
+    "allreduce_fusion": "_FLASHINFER_ALLREDUCE_FUSION_ARCHS",
+}
 FOLLOWS = ("num_key_value_heads", "head_dim", "v_head_dim", "lightning_nh")
 
 
@@ -269,23 +277,6 @@ def linear_specs() -> list[Any]:
     return list(module._LINEAR_ATTN_MODEL_REGISTRY)
 
 
-def architecture_names(root: Path) -> list[str]:
-    """Every string in the engine's sources that looks like an architecture."""
-    pattern = re.compile(
-        r"[\"']((?:[A-Z]\w*(?:For[A-Z]\w+|Model|LMHeadModel|MTP|NextN|DSpark|ChatModel))|MiniCPM[OV]\w*|"
-        r"\w+_V[23]|Contriever|\w+CausalLM\w*|\w+ModelLM|\w+Moe\w*LM)[\"']"
-    )
-    found: set[str] = set()
-    for folder in ("configs", "arg_groups", "models"):
-        for path in (root / folder).rglob("*.py"):
-            found |= set(pattern.findall(path.read_text(encoding="utf-8")))
-    for path in (root / "models").rglob("*.py"):
-        found |= set(re.findall(r"^class (\w+)\(", path.read_text(encoding="utf-8"), re.M)) & found
-    for path in root.glob("*.py"):
-        found |= set(pattern.findall(path.read_text(encoding="utf-8")))
-    return sorted(found)
-
-
 def shapes(module: Any, architecture: str) -> dict[str, Any]:
     """What the engine derives for an architecture from a configuration with every shape attribute in it."""
     values: dict[str, Any] = dict.fromkeys(ATTRIBUTES, None)
@@ -348,14 +339,13 @@ def architectures(version: str) -> dict[str, Any]:
     plain_shape = shapes(module, "NoSuchForCausalLM")
     out["shapes"] = {n: s for n, s in shape.items() if s != plain_shape}
     out["plain_shape"] = plain_shape
-    tables: dict[str, Any] = {}
-    with contextlib.suppress(ImportError):
+    try:
         overrides = importlib.import_module("sglang.srt.arg_groups.overrides")
-        tables["mamba_radix_cache"] = sorted(getattr(overrides, "_MAMBA_RADIX_CACHE_ARCHS", ()))
-        tables["mamba_extra_buffer"] = sorted(getattr(overrides, "_MAMBA_EXTRA_BUFFER_ARCHS", ()))
-        tables["deepseek_family"] = sorted(getattr(overrides, "_DEEPSEEK_FAMILY_ARCHS", ()))
-        tables["allreduce_fusion"] = sorted(getattr(overrides, "_FLASHINFER_ALLREDUCE_FUSION_ARCHS", ()))
-    out |= tables
+    except ImportError:  # until 0.5.14
+        out |= inline_tables(root, names, importlib.import_module("sglang.srt.server_args").ServerArgs)
+    else:
+        for label, table in TABLES.items():
+            out[label] = sorted(getattr(overrides, table, ()))
     for label, function in (
         ("dsa", "is_deepseek_dsa"),
         ("dsv4", "is_deepseek_v4"),

@@ -37,7 +37,8 @@ _BY_RELEASE: tuple[tuple[Version, tuple[frozenset[str], str]], ...] = (
     ),
     ((0, 5, 20), (_GLM5, _GLM5_TITLES)),
     ((0, 5, 19), (_DOTS3, f"{_TITLES}, Dots3-Note, Kimi, MiMoV2")),
-    (FIRST, (_SUPPORTED, f"{_TITLES}, Kimi, MiMoV2")),
+    ((0, 5, 17), (_SUPPORTED, f"{_TITLES}, Kimi, MiMoV2")),
+    (FIRST, (_SUPPORTED - {"KimiK3ForConditionalGeneration"}, f"{_TITLES}, Kimi, MiMoV2")),
 )
 
 

@@ -30,14 +30,15 @@ def run(r: Resolution) -> None:
         prefill_complete.check(r)
         if mode == "prefill" and args.optimistic_prefill_attempts == 0:
             r.set("optimistic_prefill_attempts", 1, "prefill_complete needs an optimistic prefill")
-    if mode == "prefill" and args.dcp_size > 1:
+    if mode == "prefill" and args.dcp_size > 1 and r.since(0, 5, 17):
         r.warn(
             "WARNING: DCP on a PD prefill server is supported when prefill and decode use the same DCP layout, but it "
             "usually adds communication overhead without improving prefill performance."
         )
     _host_receive(r)
     relayout = at(_RELAYOUT, r.release.version)
-    if mode == "decode" and args.dcp_size > 1 and args.disaggregation_transfer_backend not in relayout:
+    widened = args.dcp_size > 1 and r.since(0, 5, 17)
+    if mode == "decode" and widened and args.disaggregation_transfer_backend not in relayout:
         named = (
             f"{', '.join(relayout[:-1])}, or fake for synthetic benchmarking"
             if "fake" in relayout
@@ -47,7 +48,7 @@ def run(r: Resolution) -> None:
             f"PD decode DCP requires --disaggregation-transfer-backend {named}, got "
             f"{args.disaggregation_transfer_backend!r}."
         )
-    if mode == "decode" and args.dcp_size > 1 and not r.since(0, 5, 21):
+    if mode == "decode" and widened and not r.since(0, 5, 21):
         chunk_cache = "PD decode DCP currently requires chunk cache;"
         if args.disaggregation_decode_enable_radix_cache:
             raise invalid(f"{chunk_cache} --disaggregation-decode-enable-radix-cache is not supported.")
@@ -62,6 +63,8 @@ def run(r: Resolution) -> None:
         )
         if environ.read(r, "SGLANG_RUST_SERVER"):
             _bootstrap_port(r)
+        if not r.since(0, 5, 16):
+            r.set("disable_cuda_graph", True, "a prefill server captures no graph by itself")
     if mode in ("prefill", "decode"):
         _both(r)
 

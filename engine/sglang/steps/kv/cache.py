@@ -17,6 +17,8 @@ _SWA_RATIO_DEFAULT = 0.8
 def run(r: Resolution) -> None:
     """Refuse what does not go together."""
     args = r.args
+    if args.enable_session_radix_cache and args.radix_eviction_policy != "priority" and not r.since(0, 5, 17):
+        raise Refusal("ValueError", "--enable-session-radix-cache requires --radix-eviction-policy priority")
     _retraction(args)
     _tlru(args)
     if args.enable_hierarchical_cache and args.disable_radix_cache:

@@ -29,7 +29,8 @@ def mxfp8(r: Resolution) -> None:
 def run(r: Resolution) -> None:
     """Refuse what cannot read an FP4 KV cache; give a draft model the target's layout."""
     args, platform = r.args, platform_of(r.hardware)
-    if args.kv_cache_dtype not in ("nvfp4", "fp4_mx_block16"):
+    fp4 = ("nvfp4", "fp4_mx_block16") if r.since(0, 5, 16) else ("fp4_e2m1",)
+    if args.kv_cache_dtype not in fp4:
         return
     nvfp4 = args.kv_cache_dtype == "nvfp4"
     if nvfp4 and not (platform.is_sm100 or platform.is_sm120):
@@ -66,7 +67,8 @@ def run(r: Resolution) -> None:
                 f"KV4 FA4 {kind} expects decode_attention_backend to be one of {choices}, but got {decode}",
             )
     else:
-        choices = mla if kind == "MLA" else _MHA
+        flashmla = [] if r.since(0, 5, 16) else ["flashmla"]
+        choices = [*mla, *flashmla] if kind == "MLA" else _MHA
         if args.attention_backend not in choices:
             raise Refusal(
                 "AssertionError",

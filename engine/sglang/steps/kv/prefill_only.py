@@ -17,6 +17,12 @@ def arguments(r: Resolution) -> None:
     args = r.args
     if not args.prefill_only_disable_kv_cache:
         return
+    if args.is_embedding and args.kv_cache_dtype == "fp4_e2m1" and not r.since(0, 5, 16):
+        raise Refusal(
+            "ValueError",
+            f"{_FLAG} does not currently support --kv-cache-dtype=fp4_e2m1 because the FP4 pool uses a separate "
+            "allocation path.",
+        )
     for refused, message in (
         (
             not args.is_embedding,

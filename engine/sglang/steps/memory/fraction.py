@@ -41,6 +41,8 @@ def _fraction(r: Resolution) -> float:
     if post_capture:
         floor = 1536 if r.since(0, 5, 18) else 512
         reserved = floor + args.tp_size * args.pp_size / 8 * 1024
+    elif not r.since(0, 5, 15):
+        reserved = _whatever_the_role(r)
     else:
         reserved = 512 + _activation_tokens(r) * 1.5 + args.tp_size * args.pp_size / 8 * 1024 + _graphs(r)
         if memory > 60 * 1024:
@@ -54,6 +56,19 @@ def _fraction(r: Resolution) -> float:
         and (args.disaggregation_mode != "decode" or not r.since(0, 5, 17))
     )
     return _for_vision(r, fraction, post_capture=post_capture) if is_vlm else fraction
+
+
+def _whatever_the_role(r: Resolution) -> float:
+    """MiB until 0.5.14: decode graphs count even where none is captured, and no role of a server matters."""
+    args, prefill = r.args, r.graph["prefill"]
+    largest = r.graph["decode"].max_bs or 0
+    tokens: int = args.chunked_prefill_size if args.chunked_prefill_size > 0 else args.max_prefill_tokens
+    reserved = 512 + max(tokens, 2048) * 1.5 + largest * 2 + args.tp_size * args.pp_size / 8 * 1024
+    if attn_dp_enabled(args):
+        reserved += largest * args.attn_dp_size * (4.5 if largest > 300 else 3)
+    if prefill.backend != "disabled":
+        reserved += 1.5 * 1024 if uses_mla(r) else len(prefill.bs or ()) * 8
+    return float(max(reserved, 10 * 1024) if gpu_memory_mib(r) > 60 * 1024 else reserved)
 
 
 def _activation_tokens(r: Resolution) -> int:

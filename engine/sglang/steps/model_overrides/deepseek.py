@@ -145,10 +145,14 @@ OVERRIDES = (
             "MistralLarge3ForCausalLM",
             "PixtralForConditionalGeneration",
             "GlmMoeDsaForCausalLM",
-            "LongcatFlashForCausalLM",
-            "LongcatFlashForCausalLMNextN",
             "Dots3NoteForCausalLM",
         ),
+    ),
+    Override(
+        family="LongCat-Flash",
+        look=look,
+        architectures=("LongcatFlashForCausalLM", "LongcatFlashForCausalLMNextN"),
+        since=(0, 5, 16),
     ),
     Override(
         family="GLM-5-Next and HY-V4",

@@ -36,7 +36,7 @@ def run(r: Resolution) -> None:
     spec_backends.run(r)
     if r.model.arch == "DeepseekV4ForCausalLM":
         deepseek_v4.defaults(r)
-    if r.model.arch in deepseek.ARCHITECTURES and knows_architecture(r):
+    if deepseek.applies(r) and knows_architecture(r):
         deepseek.run(r)
     elif r.model.arch == "DeepseekV4ForCausalLM":
         deepseek_v4.validate(r)

@@ -26,10 +26,15 @@ ARCHITECTURES = frozenset(
         "Glm5NextForConditionalGeneration",
         "HYV4ForCausalLM",
         "HYV4ForCausalLMNextN",
-        "LongcatFlashForCausalLM",
         "Dots3NoteForCausalLM",
     }
 )
+_LONGCAT = "LongcatFlashForCausalLM"
+
+
+def applies(r: Resolution) -> bool:
+    """Whether the model is one of the family; LongCat-Flash is since 0.5.16."""
+    return r.model.arch in ARCHITECTURES or (r.model.arch == _LONGCAT and r.since(0, 5, 16))
 
 
 def run(r: Resolution) -> None:

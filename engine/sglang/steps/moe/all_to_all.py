@@ -37,6 +37,8 @@ _RULES: dict[str, Callable[[Resolution], None]] = {
 def run(r: Resolution) -> None:
     """Waterfill needs DeepEP or MegaMoE; expert parallelism spans the TP group; then the backend's rules."""
     args = r.args
+    if not r.since(0, 5, 16):
+        _deepep_waterfill(r)
     if args.enable_waterfill and args.moe_a2a_backend not in ("deepep", "megamoe"):
         r.warn(
             "WARNING: moe_a2a_backend is overridden to 'deepep' because Waterfill requires the DeepEP or MegaMOE "
@@ -58,6 +60,19 @@ def run(r: Resolution) -> None:
         rules(r)
     if backend == "ascend_tp":
         r.set("moe_a2a_backend", "none", "it is the plain tensor-parallel path")
+
+
+def _deepep_waterfill(r: Resolution) -> None:
+    """Until 0.5.15 Waterfill knew DeepEP alone."""
+    if not r.args.__dict__.get("enable_deepep_waterfill"):
+        return
+    why = "--enable-deepep-waterfill needs DeepEP"
+    if r.args.moe_a2a_backend != "deepep":
+        r.warn(
+            "WARNING: moe_a2a_backend is overridden to 'deepep' because DeepEP Waterfill requires the DeepEP backend."
+        )
+        r.set("moe_a2a_backend", "deepep", why)
+    r.set("enable_waterfill", True, why)
 
 
 def _shared_experts(r: Resolution, backend: str) -> None:

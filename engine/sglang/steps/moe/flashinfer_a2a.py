@@ -24,13 +24,20 @@ _RUNNER_WORDS: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
         ),
     ),
     (
-        FIRST,
+        (0, 5, 15),
         (
             _RUNNERS_BEFORE,
             (
                 "Flashinfer MoE A2A is only supported with flashinfer_cutlass, flashinfer_cutedsl or "
                 "flashinfer_trtllm_routed moe runner backend"
             ),
+        ),
+    ),
+    (
+        FIRST,
+        (
+            _RUNNERS_BEFORE[:2],
+            "Flashinfer MoE A2A is only supported with flashinfer_cutlass or flashinfer_cutedsl moe runner backend",
         ),
     ),
 )

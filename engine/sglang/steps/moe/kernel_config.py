@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from engine.sglang import environ
 from engine.sglang.platform import platform_of
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.refusals import invalid, require
+from engine.sglang.versioned import FIRST, at
 
 _TAKES: dict[str, tuple[tuple[str | None, ...], str, str]] = {
     "flashinfer_cutlass": (
@@ -36,9 +37,31 @@ _TAKES: dict[str, tuple[tuple[str | None, ...], str, str]] = {
         "'fp8', 'mxfp8', 'modelopt_fp4', 'modelopt_mixed', 'nvfp4_online', 'minimax_m3_nvfp4', or bfloat16 (None).",
     ),
 }
+_MIXED = "modelopt_mixed"  # taken by the routed runner from 0.5.16 on
 _M3_NVFP4 = "minimax_m3_nvfp4"  # taken from 0.5.23 on
 _TAKES["experimental_sgl_trtllm"] = _TAKES["flashinfer_trtllm"]
+_MXFP8_BEFORE = ("cutlass", "flashinfer_trtllm", "flashinfer_trtllm_routed")  # no list of the release's until 0.5.15
 _SPANS = "The expert parallel size must be 1 or the same as the tensor parallel size"
+_CUTEDSL: tuple[tuple[Version, tuple[tuple[str, ...], str, bool]], ...] = (
+    (
+        (0, 5, 18),
+        (
+            ("modelopt_fp4", "modelopt_mixed", "nvfp4_online"),
+            "'modelopt_fp4', 'modelopt_mixed' (with NVFP4 MoE layers), 'nvfp4_online', or hybrid NVFP4 models",
+            True,
+        ),
+    ),
+    (
+        (0, 5, 16),
+        (
+            ("modelopt_fp4", "modelopt_mixed"),
+            "'modelopt_fp4', 'modelopt_mixed' (with NVFP4 MoE layers), or hybrid NVFP4 models",
+            True,
+        ),
+    ),
+    ((0, 5, 15), (("modelopt_fp4",), "'modelopt_fp4' or hybrid NVFP4 models", True)),
+    (FIRST, (("modelopt_fp4",), "'modelopt_fp4'", False)),
+)
 _SEPARATE_SHARED_EXPERTS = frozenset(
     {
         "lora_triton",
@@ -73,6 +96,9 @@ def _check(r: Resolution, runner: str) -> None:
         if not r.since(0, 5, 23):
             accepted = tuple(name for name in accepted if name != _M3_NVFP4)
             names = names.replace(f"'{_M3_NVFP4}', ", "")
+        if runner == "flashinfer_trtllm_routed" and not r.since(0, 5, 16):
+            accepted = tuple(name for name in accepted if name != _MIXED)
+            names = names.replace(f"'{_MIXED}', ", "")
         require(args.quantization in accepted, f"Invalid quantization '{args.quantization}'. \n{says}: {names}")
     if runner == "flashinfer_cutlass":
         require(args.ep_size in (1, args.tp_size), _SPANS)
@@ -85,12 +111,10 @@ def _check(r: Resolution, runner: str) -> None:
 def _cutedsl(r: Resolution) -> None:
     args = r.args
     online = ("nvfp4_online",) if r.since(0, 5, 18) else ()
-    named = "'nvfp4_online', " if online else ""
+    accepted, named, hybrid = at(_CUTEDSL, r.release.version)
     require(
-        args.quantization in ("modelopt_fp4", "modelopt_mixed", *online) or r.model.nvfp4_moe,
-        f"Invalid quantization '{args.quantization}'. \nFlashInfer CuteDSL MOE currently supports only: "
-        "'modelopt_fp4', 'modelopt_mixed' (with NVFP4 MoE layers), "
-        f"{named}or hybrid NVFP4 models.",
+        args.quantization in accepted or (hybrid and r.model.nvfp4_moe),
+        f"Invalid quantization '{args.quantization}'. \nFlashInfer CuteDSL MOE currently supports only: {named}.",
     )
     require(args.ep_size in (1, args.tp_size), _SPANS)
     require(
@@ -112,7 +136,7 @@ def _by_quantization(r: Resolution) -> None:
         _nvfp4_online(r)
     elif quantization == "mxfp8":
         chosen = "flashinfer_megamoe" if args.moe_a2a_backend == "flashinfer_megamoe" else "flashinfer_trtllm"
-        allowed = r.release.tables["choices"]["MXFP8_MOE_RUNNER_BACKEND_CHOICES"]
+        allowed = r.release.tables["choices"].get("MXFP8_MOE_RUNNER_BACKEND_CHOICES", _MXFP8_BEFORE)
         if runner == "auto":
             r.set("moe_runner_backend", chosen, "for MXFP8", layer="engine-default")
         elif runner not in allowed:

@@ -53,6 +53,12 @@ def _split(r: Resolution) -> None:
     whole = args.chunked_prefill_size
     chunk = whole // args.attn_dp_size
     r.set("chunked_prefill_size", chunk, f"{why}: each prefills its share of a chunk")
+    if not r.since(0, 5, 16):
+        r.warn(
+            f"WARNING: DP attention is enabled. The chunked prefill size is adjusted to {chunk} to avoid MoE kernel "
+            "issues. "
+        )
+        return
     r.warn(
         f"WARNING: DP attention is enabled. chunked prefill size is adjusted from {whole} to "
         f"{args.chunked_prefill_size}."

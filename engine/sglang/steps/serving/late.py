@@ -7,9 +7,15 @@ import json
 from engine.launch import PHASES
 from engine.sglang import environ
 from engine.sglang.platform import platform_of
-from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.resolution import Refusal, Resolution, Version
 from engine.sglang.steps.refusals import invalid
+from engine.sglang.versioned import FIRST, at
 
+_FP4_INDEXER_GPUS: tuple[tuple[Version, str], ...] = (
+    ((0, 5, 20), "SM100, SM120, or gfx95 GPUs with FP4"),
+    ((0, 5, 17), "SM100 or SM120 GPUs with DeepGEMM FP4"),
+    (FIRST, "SM100 GPUs with DeepGEMM FP4"),
+)
 _PLUGIN = "nvidia_megakernel"
 
 
@@ -53,10 +59,8 @@ def environment(r: Resolution) -> None:
         )
     if args.enable_deepseek_v4_fp4_indexer:
         gpu = platform_of(r.hardware)
-        if not (gpu.is_sm100 or gpu.is_sm120):
-            gpus = (
-                "SM100, SM120, or gfx95 GPUs with FP4" if r.since(0, 5, 20) else "SM100 or SM120 GPUs with DeepGEMM FP4"
-            )
+        if not (gpu.is_sm100 or (gpu.is_sm120 and r.since(0, 5, 17))):
+            gpus = at(_FP4_INDEXER_GPUS, r.release.version)
             raise invalid(f"--enable-deepseek-v4-fp4-indexer requires {gpus} indexer support.")
 
 
