@@ -146,10 +146,13 @@ def _insert_delete(r: Resolution) -> None:
 
 
 def _page(r: Resolution) -> None:
-    args, block = r.args, block_size(r)
+    args = r.args
+    if args.disable_radix_cache and not r.since(0, 5, 15):
+        return
+    block = block_size(r)
     if not args.disable_radix_cache and args.page_size % block != 0:
         r.warn(f"WARNING: Setting page size to {block} for diffusion LLM inference")
-    elif args.page_size > block:
+    elif args.page_size > block and r.since(0, 5, 15):
         r.warn(
             f"WARNING: WARNING: The page size {args.page_size} should not be larger than dllm block size {block}."
             f"Page size now falls back to {block}"
@@ -164,7 +167,7 @@ def _switch_off(r: Resolution) -> None:
     off: list[tuple[str, Any]] = []
     if not args.disable_radix_cache:
         off += [(name, False) for name in ("enable_hierarchical_cache", "enable_lmcache", "enable_flexkv")]
-    if args.pp_size > 1:
+    if args.pp_size > 1 and r.since(0, 5, 15):
         off.append(("pp_size", 1))
     off += [("enable_lora", False)] if args.enable_lora else []
     off += [("disaggregation_mode", "null"), ("enable_mixed_chunk", False)]

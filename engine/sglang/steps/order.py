@@ -25,7 +25,7 @@ from engine.sglang.steps import (
     sampling,
 )
 from engine.sglang.steps.attention import compatibility as attention_compatibility
-from engine.sglang.steps.attention import deterministic, scoring
+from engine.sglang.steps.attention import deterministic, gdn_replay, scoring
 from engine.sglang.steps.attention import linear as linear_attention
 from engine.sglang.steps.cache import hierarchical
 from engine.sglang.steps.disaggregation import encoder
@@ -277,6 +277,13 @@ ORDER: tuple[Step, ...] = (
         source="arg_groups/overrides.py: _pipeline_parallel_overlap_disable",
     ),
     Step(name="speculative", run=algorithm.run, source="arg_groups/speculative_hook.py: handle_speculative_decoding"),
+    Step(
+        name="gdn-replay-ring",
+        run=gdn_replay.ring,
+        source="server_args.py: _validate_gdn_replayssm_spec_ring",
+        since=(0, 5, 16),
+        until=(0, 5, 16),
+    ),
     Step(name="layernorm-sp", run=layernorm_sp.run, source="arg_groups/layernorm_sp_hook.py: handle_layernorm_sp"),
     Step(
         name="flashinfer-a2a-budget",
@@ -306,6 +313,7 @@ ORDER: tuple[Step, ...] = (
         name="page-major-dense",
         run=unified_dense.page_major,
         source="server_args.py: _handle_page_major_kv_layout",
+        since=(0, 5, 15),
         until=(0, 5, 18),
     ),
     Step(name="unified-memory", run=unified.run, source=f"{_KV}: handle_unified_memory_pool", since=(0, 5, 19)),
@@ -313,6 +321,7 @@ ORDER: tuple[Step, ...] = (
         name="unified-memory-dense",
         run=unified_dense.run,
         source="server_args.py: _handle_unified_memory_pool",
+        since=(0, 5, 15),
         until=(0, 5, 18),
     ),
     Step(name="dllm", run=dllm.run, source="arg_groups/dllm_hook.py: handle_dllm_inference"),

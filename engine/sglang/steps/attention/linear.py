@@ -10,6 +10,7 @@ from typing import Any
 from engine.sglang import environ
 from engine.sglang.platform import platform_of
 from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.steps.attention import gdn_replay
 from engine.sglang.steps.mamba import extra_buffer
 
 
@@ -46,6 +47,7 @@ def run(r: Resolution) -> None:
         raise _needs_bfloat16("verify", args)
     if args.enable_linear_replayssm:
         _replay(r, decode)
+    gdn_replay.run(r)
     if args.enable_linear_replayssm_spec:
         _replay_speculative(r, decode)
 
@@ -70,6 +72,8 @@ def _replay(r: Resolution, decode: str | None) -> None:
             "ValueError", f"--enable-linear-replayssm requires {wanted} --linear-attn-decode-backend={decode!r}."
         )
     if extra_buffer(args):
+        if not r.since(0, 5, 16):  # its refusal reads an argument that had been renamed
+            raise Refusal("AttributeError", "'ServerArgs' object has no attribute 'mamba_scheduler_strategy'")
         raise Refusal(
             "ValueError",
             "--enable-linear-replayssm requires --mamba-radix-cache-strategy no_buffer (the default); the extra_buffer "

@@ -43,7 +43,7 @@ def run(r: Resolution) -> None:
             f"The resolved HiCache storage layout {args.hicache_mem_layout!r} cannot share the layer_first decode host "
             "pool used by KV transfer"
         )
-    if args.dcp_size > 1 and args.enable_hierarchical_cache:
+    if args.dcp_size > 1 and args.enable_hierarchical_cache and r.since(0, 5, 17):
         _decode_context(r)
 
 

@@ -28,6 +28,9 @@ def page_major(r: Resolution) -> None:
         r.set("enable_page_major_kv_layout", True, "the unified pool is laid out page by page")
     if not args.enable_page_major_kv_layout:
         return
+    if not r.since(0, 5, 17):
+        _triton_only(r)
+        return
     mla = r.model.use_mla
     allowed = _MLA if args.enable_unified_memory and mla else frozenset({"triton"})
     found = _backends(r)
@@ -49,6 +52,27 @@ def page_major(r: Resolution) -> None:
         args.mamba_backend in (None, "triton"),
         f"{_LAYOUT} requires the Triton Mamba kernels for the strided conv/SSM state; got {args.mamba_backend!r}. Pass "
         "--mamba-backend triton.",
+    )
+
+
+def _triton_only(r: Resolution) -> None:
+    """Before 0.5.17 no kernel but Triton's reads the layout."""
+    args, found = r.args, _backends(r)
+    require(
+        found <= {"triton"},
+        f"{_LAYOUT} requires the Triton attention backend for the full-attention layers; got {sorted(found)}. Pass "
+        "--attention-backend triton.",
+    )
+    kernels = {
+        args.linear_attn_backend,
+        args.linear_attn_decode_backend,
+        args.linear_attn_prefill_backend,
+        args.mamba_backend,
+    } - {None}
+    require(
+        kernels <= {"triton"},
+        f"{_LAYOUT} requires the Triton linear-attention / Mamba kernels for the strided conv/SSM state; got "
+        f"{sorted(kernels)}. Pass --linear-attn-backend triton and --mamba-backend triton.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from engine.sglang import environ
-from engine.sglang.derived import uses_mla
+from engine.sglang.derived import attn_dp_enabled, uses_mla
 from engine.sglang.resolution import Resolution
 
 _INDEPENDENT_DRAFTS = frozenset({"EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "DFLASH", "DSPARK"})
@@ -31,7 +31,11 @@ def planned(r: Resolution) -> bool:
         return False
     if args.disaggregation_mode != "prefill" and r.graph["decode"].backend == "disabled":
         return False
-    if args.disaggregation_mode != "decode" and not _largest_prefill_is_captured(r):
+    if not r.since(0, 5, 17):
+        eager = args.disaggregation_mode != "decode" and r.graph["prefill"].backend == "disabled"
+        if attn_dp_enabled(args) or eager:
+            return False
+    elif args.disaggregation_mode != "decode" and not _largest_prefill_is_captured(r):
         return False
     return not (r.model.is_deepseek_v4 or r.model.is_minimax_sparse)
 

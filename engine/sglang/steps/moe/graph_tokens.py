@@ -16,7 +16,12 @@ def decode_graph_tokens(r: Resolution) -> tuple[int, int]:
         requests = min(requests, max(1, args.max_running_requests // args.attn_dp_size))
     if not args.speculative_algorithm:
         return requests, 1
-    drafts = args.speculative_num_draft_tokens
-    if drafts is not None and args.speculative_adaptive:
-        drafts = max(candidate_steps(r)) + 1
-    return requests, drafts or 1
+    return requests, most_draft_tokens(r) or 1
+
+
+def most_draft_tokens(r: Resolution) -> int | None:
+    """The largest number of draft tokens that a request may have; None where it drafts none."""
+    drafts: int | None = r.args.speculative_num_draft_tokens
+    if drafts is not None and r.args.speculative_adaptive:
+        return max(candidate_steps(r)) + 1
+    return drafts

@@ -27,6 +27,10 @@ def run(r: Resolution) -> None:
         require(args.pp_size == 1, "PP size should be set to 1 under elastic EP")
         if backend == "mooncake":
             check_ib_devices(r, args.mooncake_ib_device)
+    if not r.since(0, 5, 16):
+        if getattr(args, "elastic_ep_rejoin", False):
+            require(backend is not None, "Elastic EP rejoin requires elastic_ep_backend to be set.")
+        return
     if args.ep_join_mode is not None:
         require(backend is not None, "--elastic-ep-join-mode requires --elastic-ep-backend to be set.")
         if args.ep_join_mode == "scale":
@@ -62,6 +66,8 @@ def _rejoin(r: Resolution) -> None:
     """``--elastic-ep-rejoin``, which 0.5.21 removed."""
     args = r.args
     if not getattr(args, "elastic_ep_rejoin", False):
+        return
+    if not r.since(0, 5, 16):
         return
     if args.ep_join_mode is None:
         r.warn("WARNING: --elastic-ep-rejoin is deprecated, use --elastic-ep-join-mode recover instead.")

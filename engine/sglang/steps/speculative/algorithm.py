@@ -22,6 +22,7 @@ _RULES: dict[str, Callable[[Resolution], None] | None] = {
     "NGRAM": ngram.run,
     "NONE": None,
 }
+_SINCE: dict[str, Version] = {"DSPARK": (0, 5, 16), "UNO": (0, 5, 20)}
 _VERIFY_MODES = ("static", "cap-accept", "compact")
 _COORDINATED: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
     ((0, 5, 22), (("EAGLE", "EAGLE3", "DSPARK"), "EAGLE, EAGLE3 or DSPARK")),
@@ -53,7 +54,7 @@ def run(r: Resolution) -> None:
         )
     _block_verification(r)
     _draft_window(r)
-    if algorithm is not None and (algorithm not in _RULES or (algorithm == "UNO" and not r.since(0, 5, 20))):
+    if algorithm is not None and (algorithm not in _RULES or r.release.version < _SINCE.get(algorithm, FIRST)):
         raise invalid(f"Unknown speculative algorithm name: {algorithm}")
     if args.__dict__.get("speculative_skip_dp_mlp_sync"):  # gone in 0.5.23
         require(

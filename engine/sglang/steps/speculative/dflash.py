@@ -11,6 +11,7 @@ from engine.sglang.steps.speculative import draft
 from engine.sglang.steps.speculative.limits import drop_mixed_chunk, limit_running_requests, one_step_one_branch
 
 _BLOCK = 16
+_DRAFT_BACKENDS = ("flashinfer", "fa3", "fa4", "triton", "ascend")
 
 
 def run(r: Resolution) -> None:
@@ -32,7 +33,8 @@ def run(r: Resolution) -> None:
             "--speculative-draft-window-size must be >= --speculative-num-draft-tokens (block_size). "
             f"window_size={window}, block_size={tokens}."
         )
-    _attention_backend(r)
+    if r.since(0, 5, 15):
+        _attention_backend(r)
     limit_running_requests(r)
     drop_mixed_chunk(r, "DFLASH")
 
@@ -87,7 +89,7 @@ def _attention_backend(r: Resolution) -> None:
     backend = args.speculative_draft_attention_backend or attention_backends(args)[0]
     if backend is None:
         backend = "flashinfer"
-    elif backend not in r.release.tables["choices"]["DRAFT_ATTENTION_BACKEND_CHOICES"]:
+    elif backend not in _draft_backends(r):
         r.warn(f"WARNING: DFLASH draft worker does not support attention_backend {backend!r}. Falling back.")
         backend = "flashinfer"
     elif backend == "trtllm_mha":
@@ -95,6 +97,14 @@ def _attention_backend(r: Resolution) -> None:
         if config is not None and not _suits_trtllm(r):
             backend = "fa4" if r.since(0, 5, 23) and platform_of(r.hardware).is_sm100 else "flashinfer"
     r.set("speculative_draft_attention_backend", backend, "what the draft worker supports")
+
+
+def _draft_backends(r: Resolution) -> tuple[str, ...]:
+    """What a draft worker runs on; before 0.5.19 the list stood inside the engine's function."""
+    named = r.release.tables["choices"].get("DRAFT_ATTENTION_BACKEND_CHOICES")
+    if named is not None:
+        return tuple(named)
+    return (*_DRAFT_BACKENDS, "trtllm_mha") if r.since(0, 5, 17) else _DRAFT_BACKENDS
 
 
 def _suits_trtllm(r: Resolution) -> bool:

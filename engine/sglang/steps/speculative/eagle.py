@@ -109,3 +109,7 @@ def _rejection_sampling(r: Resolution) -> None:
             f"{option} is incompatible with --enable-deterministic-inference; the sampling kernel draws coins from the "
             "global RNG and is not batch-invariant."
         )
+    if args.enable_multi_layer_eagle and not r.since(0, 5, 16):
+        raise Refusal(
+            "NotImplementedError", f"{option} is not supported with multi-layer EAGLE (--enable-multi-layer-eagle)."
+        )
