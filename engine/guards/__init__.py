@@ -13,8 +13,9 @@ import pkgutil
 from functools import cache
 
 from engine.guards.base import Examined, Hit, Rule
+from engine.guards.mending import with_proven_suggestions
 
-_NOT_RULES = frozenset({"base", "rewriting"})
+_NOT_RULES = frozenset({"base", "mending", "rewriting", "words"})
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -31,17 +32,23 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 @cache
-def _rules_for(version: tuple[int, int, int]) -> tuple[Rule, ...]:
-    return tuple(rule for rule in all_rules() if rule.holds_for(version))
+def _rules_for(version: tuple[int, int, int], refused: bool) -> tuple[Rule, ...]:
+    return tuple(rule for rule in all_rules() if rule.refusals is refused and rule.holds_for(version))
 
 
 def findings_for(examined: Examined) -> tuple[Hit, ...]:
     """Every hit of every guard that holds for the release, what to fix first at the front.
 
-    A launch that the engine itself refuses has nothing for a guard to look at.
+    A launch that the engine itself refuses is looked at only by the guards that explain refusals. A rewritten launch
+    is suggested only where the engine and every guard let it pass.
     """
-    if examined.predicted.prediction.outcome == "refused":
-        return ()
-    hits = [hit for rule in _rules_for(examined.predicted.release.version) for hit in rule.check(examined)]
-    hits.sort(key=lambda hit: (_ORDER[hit.finding.severity], hit.finding.rule))
+    return with_proven_suggestions(examined, _hits(examined), _hits)
+
+
+def _hits(examined: Examined) -> tuple[Hit, ...]:
+    predicted = examined.predicted
+    refused = predicted.prediction.outcome == "refused"
+    hits = [hit for rule in _rules_for(predicted.release.version, refused) for hit in rule.check(examined)]
+    if len(hits) > 1:
+        hits.sort(key=lambda hit: (_ORDER[hit.finding.severity], hit.finding.rule))
     return tuple(hits)
