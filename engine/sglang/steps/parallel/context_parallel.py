@@ -53,7 +53,7 @@ def _family(r: Resolution) -> None:
         raise invalid("DeepSeek V3.2 prefill CP does not support --cp-strategy zigzag; use interleave.")
     # Until 0.5.19 it was the second of two implementations, and the default for these models.
     first = environ.is_set(r, _SECOND) and not environ.read(r, _SECOND) if environ.known(r, _SECOND) else False
-    if arch in _MIMO_V2 and not first:
+    if arch in _MIMO_V2 and not first and r.since(0, 5, 16):
         title = "MiMo V2 prefill CP" if r.since(0, 5, 20) else "MiMo V2 CP-v2"
         if args.cp_strategy != "zigzag":
             raise invalid(f"{title} only supports --cp-strategy zigzag.")

@@ -10,6 +10,9 @@ from engine.sglang.steps.refusals import invalid
 def run(r: Resolution) -> None:
     """Port and threads, the sidecar, then what the native server excludes."""
     args = r.args
+    if not r.since(0, 5, 16):
+        _by_variable_alone(r)
+        return
     if args.grpc_mode and not args.smg_grpc_mode:
         r.warn(
             "WARNING: --grpc-mode is deprecated and will be removed in a future version. Use --smg-grpc-mode for the "
@@ -32,6 +35,15 @@ def run(r: Resolution) -> None:
     _sidecar(r)
     if args.grpc_port is not None and not args.smg_grpc_mode:
         _native(r)
+
+
+def _by_variable_alone(r: Resolution) -> None:
+    """Until 0.5.15 the native server had no option, and its port was checked whether it ran or not."""
+    port = environ.read(r, "SGLANG_GRPC_PORT")
+    if port is None:
+        port = r.args.port + 10000
+    if not 1 <= port <= 65535:
+        raise invalid(f"SGLANG_GRPC_PORT ({port}) must be between 1 and 65535")
 
 
 def _sidecar(r: Resolution) -> None:

@@ -32,6 +32,23 @@ def tokenizer_batching(r: Resolution) -> None:
 def environment(r: Resolution) -> None:
     """Transport of multimodal features, and the FP4 indexer's GPUs."""
     args = r.args
+    if r.since(0, 5, 16):
+        _feature_transport(r)
+    if args.debug_cuda_graph:
+        environ.put(r, "SGLANG_USE_BREAKABLE_CUDA_GRAPH", 1)
+        r.warn(
+            "WARNING: Debug mode for CUDA graph is enabled via breakable CUDA graph. All operations will run eagerly "
+            "through the graph capture/replay path."
+        )
+    if args.enable_deepseek_v4_fp4_indexer:
+        gpu = platform_of(r.hardware)
+        if not (gpu.is_sm100 or (gpu.is_sm120 and r.since(0, 5, 17))):
+            gpus = at(_FP4_INDEXER_GPUS, r.release.version)
+            raise invalid(f"--enable-deepseek-v4-fp4-indexer requires {gpus} indexer support.")
+
+
+def _feature_transport(r: Resolution) -> None:
+    args = r.args
     transport = args.mm_feature_transport
     if getattr(args, "keep_mm_feature_on_device", False):  # until 0.5.20
         if transport not in (None, "cuda_ipc"):
@@ -51,17 +68,6 @@ def environment(r: Resolution) -> None:
         raise invalid("--mm-feature-transport=cuda_vmm is not supported with SGLANG_RUST_SERVER.")
     if transport == "cuda_ipc" and args.nnodes != 1:
         raise invalid("--mm-feature-transport=cuda_ipc only supports a single node.")
-    if args.debug_cuda_graph:
-        environ.put(r, "SGLANG_USE_BREAKABLE_CUDA_GRAPH", 1)
-        r.warn(
-            "WARNING: Debug mode for CUDA graph is enabled via breakable CUDA graph. All operations will run eagerly "
-            "through the graph capture/replay path."
-        )
-    if args.enable_deepseek_v4_fp4_indexer:
-        gpu = platform_of(r.hardware)
-        if not (gpu.is_sm100 or (gpu.is_sm120 and r.since(0, 5, 17))):
-            gpus = at(_FP4_INDEXER_GPUS, r.release.version)
-            raise invalid(f"--enable-deepseek-v4-fp4-indexer requires {gpus} indexer support.")
 
 
 def other(r: Resolution) -> None:
