@@ -15,7 +15,7 @@ from engine.sglang import model_shapes, model_traits
 from engine.sglang.hf_config import HfConfig, read_config, text_config
 from engine.sglang.model_tables import ArchitectureLists, architecture_lists, model_classes
 from engine.sglang.quantization import MARLIN_SM, parsed_config, verified
-from engine.sglang.resolution import Refusal
+from engine.sglang.resolution import Arguments, Refusal
 from engine.sglang.state_carrying import StateCarrying, state_carrying_of
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class EngineModel:
     quantization_config: dict[str, Any] | None
 
     def __init__(self, facts: ModelFacts, release: str, args: Any, sm: int, environment: Mapping[str, str]) -> None:
+        self._facts = facts
         self._source = (facts, release, args, sm, environment)
 
     @classmethod
@@ -130,16 +131,17 @@ class EngineModel:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        self.__dict__.update(_derived(*self._source))
+        # One dictionary for all launches of which the same holds: nothing is copied, and nothing may be written to it.
+        self.__dict__ = derived = _derived(*self._source)
         try:
-            return self.__dict__[name]
+            return derived[name]
         except KeyError:
             raise AttributeError(name) from None
 
     @property
     def declared_architectures(self) -> tuple[str, ...]:
         """What config.json itself names, without deriving anything."""
-        facts: ModelFacts = self._source[0]
+        facts: ModelFacts = self._facts
         return facts.architectures
 
     @property
@@ -160,19 +162,17 @@ class EngineModel:
         return max(1, (self.num_attention_heads or 0) // tensor_parallel_size)
 
 
-def _value(args: Any, name: str) -> Any:
-    return args.get(name) if isinstance(args, Mapping) else getattr(args, name, None)
-
-
 def _derived(facts: ModelFacts, release: str, args: Any, sm: int, environment: Mapping[str, str]) -> dict[str, Any]:
-    asked = tuple(_value(args, name) for name in _READ)
-    variables = tuple(environment.get(name) for name in _VARIABLES) if environment else _UNSET
+    values: Mapping[str, Any] = args.__dict__ if isinstance(args, Arguments) else args
+    asked = tuple(map(values.get, _READ))
+    variables = tuple(map(environment.get, _VARIABLES)) if environment else _UNSET
     key = (id(facts), release, sm >= MARLIN_SM, asked, variables)
     known = _cache.get(key)
     if known is None:
         answer: dict[str, Any] | Refusal
         try:
             answer = _derive(facts, release, dict(zip((*_READ, *_VARIABLES), (*asked, *variables), strict=True)), sm)
+            answer["_facts"] = facts
         except Refusal as refusal:
             answer = refusal
         if len(_cache) >= _KEPT:

@@ -112,16 +112,23 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
 
 def _reported(r: Resolution) -> dict[str, Any]:
     """The resolved arguments by the release's own names; before 0.5.22 attention's width was ``dp_size`` too."""
-    args = {name: getattr(r.args, name) for name in REPORTED if name in r.release.defaults}
+    values = r.args.__dict__
+    args = {name: values[name] for name in _reported_names(r.release.text)}
     if not r.since(0, 5, 22):
         args["dp_size"] = num_dp_ranks(r.args)
     return args
 
 
+@cache
+def _reported_names(release: str) -> tuple[str, ...]:
+    return tuple(name for name in REPORTED if name in release_named(release).defaults)
+
+
 def _resolution(
     release: Release, parsed: Parsed, launch: Launch, facts: ModelFacts, gpu: Gpu, defaults: Mapping[Phase, Any]
 ) -> Resolution:
-    args = {**release.absent, **release.defaults, **parsed.values}
+    args = release.initial.copy()  # a copy of one dictionary is several times as fast as a merge
+    args.update(parsed.values)
     args["model_path"] = launch.model.id or launch.model.path or facts.model_id or "model"
     resolution = Resolution(
         release=release,

@@ -94,6 +94,7 @@ class Resolution:
         "platform_defaults",
         "release",
         "step",
+        "version",
     )
 
     def __init__(
@@ -108,6 +109,7 @@ class Resolution:
         platform_defaults: Mapping[Phase, Mapping[str, Any]],
     ) -> None:
         self.release = release
+        self.version: Version = release.version
         self.hardware = hardware
         self.environment = environment
         self.platform_defaults = platform_defaults
@@ -124,14 +126,15 @@ class Resolution:
 
     def since(self, *version: int) -> bool:
         """Whether the launch's release is that one or a newer one: ``r.since(0, 5, 23)``."""
-        return self.release.version >= version
+        return self.version >= version
 
     def set(self, name: str, value: Any, why: str, *, layer: Layer = "engine") -> None:
         """Give the argument ``name`` another value; a change of value becomes a decision."""
-        before = getattr(self.args, name, None)
+        values = self.args.__dict__
+        before = values.get(name)
         if before == value and type(before) is type(value):
             return
-        setattr(self.args, name, value)
+        values[name] = value
         self._decide(name, before, value, why, layer)
 
     def fill(self, name: str, value: Any) -> None:
@@ -139,7 +142,7 @@ class Resolution:
 
         For arguments that later steps read, but on which no graph and no reported value depends: it is no decision.
         """
-        setattr(self.args, name, value)
+        self.args.__dict__[name] = value
 
     def set_graph(self, phase: Phase, key: str, value: Any, why: str, *, layer: Layer = "engine") -> None:
         """Give one graph setting another value; a change of value becomes a decision."""
@@ -156,17 +159,8 @@ class Resolution:
 
     def _decide(self, key: str, before: Any, after: Any, why: str, layer: Layer) -> None:
         step = self.step
-        self.ledger.append(
-            Decision(
-                step=step.name if step else "",
-                layer=layer,
-                key=key,
-                before=before,
-                after=after,
-                why=why,
-                source=step.source if step else "",
-            )
-        )
+        name, source = ("", "") if step is None else (step.name, step.source)
+        self.ledger.append(Decision(name, layer, key, before, after, why, source))  # by position: it is twice as fast
 
 
 Version = tuple[int, int, int]

@@ -34,7 +34,8 @@ class Release:
     where nothing is given; ``graph`` its graph language; ``ladders`` its capture
     sizes (prefill, decode, speculative); ``tables`` the rest of its data. ``absent`` and ``absent_environment`` hold
     the arguments and environment variables that came after it, at the defaults of the release that brought them: what a
-    newer step reads of them is what the older release does without them.
+    newer step reads of them is what the older release does without them. ``initial`` is ``absent`` and ``defaults`` in
+    one, for a launch to copy.
     """
 
     version: Version
@@ -44,6 +45,7 @@ class Release:
     options: CommandLine
     defaults: Mapping[str, Any]
     absent: Mapping[str, Any]
+    initial: dict[str, Any]
     absent_environment: Mapping[str, Any]
     tables: Mapping[str, Any]
     graph: GraphLanguage
@@ -122,6 +124,7 @@ def _data(text: str) -> Release:
         options=CommandLine.from_rows(command_line["options"], language),
         defaults=command_line["defaults"],
         absent=arguments,
+        initial={**arguments, **command_line["defaults"]},
         absent_environment=environment,
         tables=tables,
         graph=language,
@@ -174,6 +177,7 @@ def _other(release: Release, asked: str, note: str) -> Release:
         options=release.options,
         defaults=release.defaults,
         absent=release.absent,
+        initial=release.initial,
         absent_environment=release.absent_environment,
         tables=release.tables,
         graph=release.graph,
