@@ -45,6 +45,14 @@ def knows_architecture(r: Resolution) -> bool:
     return r.model.arch in r.model.lists.of("names")
 
 
+def as_given(r: Resolution, name: str) -> Any:
+    """The argument's value before any step changed it.
+
+    Until 0.5.18 the engine's record keeps it to the end of the resolution, and some messages show it.
+    """
+    return next((decision.before for decision in r.ledger if decision.key == name), getattr(r.args, name))
+
+
 def uses_mla(r: Resolution) -> bool:
     """Whether the engine runs the model through its MLA attention path."""
     return bool(r.model.attention_arch == "MLA")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.sglang import environ
+from engine.sglang.derived import as_given
 from engine.sglang.platform import platform_of
 from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.steps.attention import gdn_replay
@@ -74,11 +75,13 @@ def _replay(r: Resolution, decode: str | None) -> None:
     if extra_buffer(args):
         if not r.since(0, 5, 16):  # its refusal reads an argument that had been renamed
             raise Refusal("AttributeError", "'ServerArgs' object has no attribute 'mamba_scheduler_strategy'")
+        name = "mamba_radix_cache_strategy"
+        strategy = getattr(args, name) if r.since(0, 5, 19) else as_given(r, name)
         raise Refusal(
             "ValueError",
             "--enable-linear-replayssm requires --mamba-radix-cache-strategy no_buffer (the default); the extra_buffer "
             "ping-pong donation path is not yet supported (follow-up). Got "
-            f"--mamba-radix-cache-strategy={args.mamba_radix_cache_strategy!r}.",
+            f"--mamba-radix-cache-strategy={strategy!r}.",
         )
     if args.disaggregation_mode != "null":
         raise Refusal(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.sglang import environ
 from engine.sglang.derived import attention_backends
 from engine.sglang.platform import platform_of
 from engine.sglang.resolution import Refusal, Resolution, Version
@@ -22,6 +23,12 @@ _DECODES: tuple[tuple[Version, str], ...] = (
     (FIRST, "'cutedsl_mla' or 'tokenspeed_mla'"),
 )
 _TOKENSPEED_TOKENS = 8
+_CUBINS = "SGLANG_TRTLLM_GEN_MOE_CUBIN_POOL"
+_ARCHIVE = "trtllm_gen_moe_cubin_pool_20260617_v0613rc1"
+_DOCKERFILE = (
+    "https://github.com/sgl-project/sglang/blob/b701464720ca22aa1851d5dda7144e84a410f2c7/docker/kimi_k3/"
+    "kimi_k3_cu13.Dockerfile#L116-L123"
+)
 
 
 def _context_parallel(r: Resolution) -> Values:
@@ -41,6 +48,13 @@ def _context_parallel(r: Resolution) -> Values:
         out["speculative_attention_mode"] = "decode"
     prefill, decode = attention_backends(args)
     if decode in ("cutedsl_mla", None):
+        if not r.since(0, 5, 18):  # which asks for a FlashInfer that no release of it was, then
+            raise Refusal(
+                "RuntimeError",
+                "Kimi-K3 DCP with decode_attention_backend='cutedsl_mla' requires enable_dcp in the signature of "
+                "flashinfer.decode.trtllm_batch_decode_with_kv_cache_mla. Apply the FlashInfer DCP patch as shown in "
+                f"{_DOCKERFILE}.",
+            )
         out |= {"prefill_attention_backend": "trtllm_mla", "decode_attention_backend": "cutedsl_mla"}
     elif decode == "tokenspeed_mla" and not r.since(0, 5, 23):
         out |= {
@@ -95,11 +109,30 @@ def _mxfp4_packed(config: Any) -> bool:
 
 
 def moe(r: Resolution) -> Values:
-    """The MoE runner for packed MXFP4 experts."""
-    if r.args.moe_runner_backend != "auto" or platform_of(r.hardware).sm not in (100, 103, 107):
+    """The MoE runner for packed MXFP4 experts; before 0.5.18 it needs a pool of kernels that the node holds."""
+    runner, before = r.args.moe_runner_backend, not r.since(0, 5, 18)
+    if runner != "auto" and not (before and runner == "flashinfer_mxfp4"):
         return {}
     inner = r.model.hf.get("text_config") or r.model.hf
-    return {"moe_runner_backend": "flashinfer_mxfp4"} if _mxfp4_packed(inner.get("quantization_config")) else {}
+    if platform_of(r.hardware).sm not in (100, 103, 107) or not _mxfp4_packed(inner.get("quantization_config")):
+        return {}
+    if before and environ.read(r, _CUBINS) is None:
+        raise _no_cubins()
+    return {"moe_runner_backend": "flashinfer_mxfp4"}
+
+
+def _no_cubins() -> Refusal:
+    folder = "/opt/trtllm_gen_moe_cubin_pool"
+    return Refusal(
+        "RuntimeError",
+        "Kimi-K3 on Blackwell with moe_runner_backend='auto' or 'flashinfer_mxfp4' requires a valid "
+        f"{_CUBINS}. Install it with:\n"
+        f"wget https://github.com/sgl-project/whl/releases/download/trtllm_gen_moe_cubin_20260617/{_ARCHIVE}.zip\n"
+        f"sudo mkdir -p {folder}\n"
+        f"sudo unzip -q {_ARCHIVE}.zip -d {folder}\n"
+        f"export {_CUBINS}={folder}/{_ARCHIVE}\n"
+        "To use Marlin instead, set --moe-runner-backend marlin explicitly.",
+    )
 
 
 _ARCHITECTURES = ("KimiK3ForConditionalGeneration",)
