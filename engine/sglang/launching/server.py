@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.sglang import environ
 from engine.sglang.derived import attn_dp_enabled
 from engine.sglang.resolution import Resolution
 from engine.sglang.steps.refusals import invalid, require
@@ -78,7 +79,10 @@ def rest(r: Resolution) -> None:
     if args.export_metrics_to_file and args.export_metrics_to_file_dir is None:
         raise invalid("--export-metrics-to-file-dir is required when --export-metrics-to-file is enabled")
     named = "attention DP (--attn-dp-size)" if r.since(0, 5, 22) else "--enable-dp-attention"
-    if args.enable_two_batch_overlap and args.moe_a2a_backend == "none" and not attn_dp_enabled(args):
+    overlapped = args.enable_two_batch_overlap and args.moe_a2a_backend == "none"
+    if overlapped and not r.since(0, 5, 15):
+        raise invalid("When enabling two batch overlap, moe_a2a_backend cannot be 'none'.")
+    if overlapped and not attn_dp_enabled(args):
         raise invalid(
             f"When enabling two batch overlap without an EP a2a backend (moe_a2a_backend='none'), {named} is required "
             "(DeepSeek-V4 non-EP DP TBO path)."
@@ -90,7 +94,10 @@ def rest(r: Resolution) -> None:
             raise invalid("Communications quantization is only supported for NPU device")
     if args.sampling_backend == "intel_xpu" and args.device != "xpu":
         raise invalid(f"--sampling-backend intel_xpu requires --device xpu, got --device {args.device}")
-    if not (args.smg_grpc_mode or args.grpc_mode) and args.grpc_port == args.port:
+    if not r.since(0, 5, 16):
+        if environ.read(r, "SGLANG_ENABLE_GRPC") and environ.read(r, "SGLANG_GRPC_PORT") == args.port:
+            raise invalid(f"SGLANG_GRPC_PORT ({args.port}) must differ from --port ({args.port})")
+    elif not (args.smg_grpc_mode or args.grpc_mode) and args.grpc_port == args.port:
         raise invalid(f"--grpc-port ({args.grpc_port}) must differ from --port ({args.port})")
     if args.gc_threshold and not 1 <= len(args.gc_threshold) <= 3:
         raise invalid("When setting gc_threshold, it must contain 1 to 3 integers.")
