@@ -158,6 +158,8 @@ def model_in(arguments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
     model = None
     rest = tuple(arguments)
     for option in MODEL_OPTIONS:
+        if not option_named(rest, option):
+            continue
         model = option_value(rest, option) or model
         rest = without_option(rest, option)
     return model, rest

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 def option_named(arguments: Sequence[str], option: str) -> bool:
     """Whether the list holds ``option`` or ``option=value``."""
-    return any(word == option or word.startswith(option + "=") for word in arguments)
+    return option in arguments or any(word.startswith(option + "=") for word in arguments)
 
 
 def option_value(arguments: Sequence[str], option: str) -> str | None:

@@ -45,8 +45,7 @@ class Decision(NamedTuple):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseGraph:
+class PhaseGraph(NamedTuple):
     """What the engine resolved for one phase; the fields and units are the engine's own.
 
     ``bs`` are capture sizes, ascending: requests for decode, tokens for prefill.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Any
 
 
@@ -35,6 +34,8 @@ def human_readable_int(text: str) -> int:
                 f"Invalid integer value: '{text}'. "
                 "Use a plain integer, SI suffixes (1k, 1M), or IEC suffixes (1Ki, 1Mi). Suffixes are case-sensitive."
             ) from None
+    from decimal import Decimal  # few launches write a suffix, and the import takes milliseconds
+
     number, suffix = found.groups()
     if suffix in _SI:
         return int(Decimal(number) * _SI[suffix])

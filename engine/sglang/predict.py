@@ -24,7 +24,7 @@ from engine.sglang.platform import platform_of
 from engine.sglang.releases import Release, release_named
 from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.retired import Retired, retired_in
-from engine.sglang.steps.order import steps_of
+from engine.sglang.steps.order import runs_of
 from engine.verdict import Decision, EngineError, Prediction
 
 REPORTED = (
@@ -89,9 +89,9 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
         return _refused(refusal, None, release, (), retired=retired_in(words, release))
     resolution = _resolution(release, parsed, launch, facts, gpu, defaults)
     try:
-        for step in steps_of(release.version):
+        for step, run in runs_of(release.version):
             resolution.step = step
-            step.run(resolution)
+            run(resolution)
     except (ArithmeticError, json.JSONDecodeError) as error:
         # The engine divides by the zero that the operator wrote, or reads his JSON, as the step does.
         same = Refusal(type(error).__name__, str(error))

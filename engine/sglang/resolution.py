@@ -62,14 +62,14 @@ class GraphState:
     def frozen(self) -> PhaseGraph:
         """The same as a value."""
         return PhaseGraph(
-            backend=self.backend,
-            max_bs=self.max_bs,
-            bs=None if self.bs is None else tuple(self.bs),
-            max_seq_len=self.max_seq_len,
-            max_context_size=self.max_context_size,
-            full_prefill_max_req=self.full_prefill_max_req,
-            full_prefill_prefix_chunk_tokens=self.full_prefill_prefix_chunk_tokens,
-            tc_compiler=self.tc_compiler,
+            self.backend,
+            self.max_bs,
+            None if self.bs is None else tuple(self.bs),
+            self.max_seq_len,
+            self.max_context_size,
+            self.full_prefill_max_req,
+            self.full_prefill_prefix_chunk_tokens,
+            self.tc_compiler,
         )
 
 

@@ -23,8 +23,13 @@ from engine.models.local import read_below
 from engine.preflight import check_facts
 from service.cli.problems import UsageError
 
+_encoded = json.JSONEncoder(check_circular=False).encode
+"""An answer is a tree, so nobody has to look for circles in it."""
+
 LONGEST_LINE = 4 * 1024 * 1024
 """Bytes; a longer line is passed over and answered with an error."""
+
+_BYTE_ORDER_MARK = "\ufeff"
 
 MODELS_KEPT = 256
 """Models whose facts are kept: a file of cases asks for the same few again and again."""
@@ -50,7 +55,7 @@ def answer_file(cases: str, models: Path) -> int:
         for line in lines_of(source):
             answer = answer_line(line, book)
             answered = answered and "verdict" in answer
-            out.write(json.dumps(answer) + "\n")
+            out.write(_encoded(answer) + "\n")
             if live:  # whoever writes line by line waits for each answer
                 out.flush()
     return 0 if answered else 2
@@ -124,7 +129,7 @@ def _case(line: bytes | None) -> Mapping[str, Any]:
     if not line.strip():
         raise InvalidLaunch("The line is empty.", remedy="Send one JSON object a line.")
     try:
-        case = json.loads(line.decode("utf-8-sig"))
+        case = json.loads(line.decode().removeprefix(_BYTE_ORDER_MARK))
     except json.JSONDecodeError as error:
         raise InvalidLaunch(f"The line is not JSON: column {error.colno}: {error.msg}.") from None
     except UnicodeDecodeError:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-
 from engine.sglang.resolution import Refusal, Resolution
+
+_LEVELS = frozenset({"CRITICAL", "FATAL", "ERROR", "WARN", "WARNING", "INFO", "DEBUG", "NOTSET"})
 
 
 def run(r: Resolution) -> None:
     """Refuse a level that logging does not have, as the look-up itself fails."""
     name = str(r.args.log_level).upper()
+    if name in _LEVELS:
+        return
+    import logging  # it takes milliseconds to import, and a level that it has needs no look
+
     if not hasattr(logging, name):
         raise Refusal("AttributeError", f"module 'logging' has no attribute '{name}'")
     level = getattr(logging, name)

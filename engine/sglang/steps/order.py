@@ -10,9 +10,10 @@ prefill delays, collective preferences, object stores.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
-from engine.sglang.resolution import Step, Version
+from engine.sglang.resolution import Resolution, Step, Version
 from engine.sglang.steps import (
     cpu_device,
     deprecated,
@@ -359,3 +360,9 @@ ORDER: tuple[Step, ...] = (
 def steps_of(version: Version) -> tuple[Step, ...]:
     """The steps that the release of that version takes."""
     return tuple(step for step in ORDER if step.applies(version))
+
+
+@cache
+def runs_of(version: Version) -> tuple[tuple[Step, Callable[[Resolution], None]], ...]:
+    """The same with the function of each beside it, so that a launch does not look it up a hundred times."""
+    return tuple((step, step.run) for step in steps_of(version))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from engine.sglang.derived import gpu_memory_mib, uses_mla
 from engine.sglang.ladders import cpu_sizes, decode_sizes, prefill_sizes
 from engine.sglang.resolution import Refusal, Resolution, Version
@@ -36,9 +38,14 @@ def run(r: Resolution) -> None:
         raise Refusal("TypeError", str(error)) from None
 
 
+@cache
+def _class_of(memory: int, version: Version) -> tuple[int, int, int]:
+    return next(row[1:] for row in at(_CLASSES, version) if memory < row[0])
+
+
 def _by_memory_class(r: Resolution) -> None:
     memory = gpu_memory_mib(r)
-    chunk, small, large = next(row[1:] for row in at(_CLASSES, r.release.version) if memory < row[0])
+    chunk, small, large = _class_of(memory, r.version)
     if r.args.chunked_prefill_size is None:
         r.set("chunked_prefill_size", chunk, f"for a GPU with {memory} MiB", layer="engine-default")
     state = r.graph["decode"]
