@@ -9,7 +9,7 @@ from engine.errors import QuestionError
 from engine.guards.base import Examined, Hit
 from engine.sglang.predict import predict
 
-_STEPS = 5
+_STEPS = 8
 """A launch with more faults than this is not mended word by word."""
 
 
