@@ -33,7 +33,8 @@ def ask(line: str, folder: Path) -> dict[str, str] | None:
         os.environ[found.group(1)] = found.group(2)
         words = words[1:]
     record = prepare_server_args(["--model-path", str(folder), "--skip-tokenizer-init", *words])
-    record.resolve_once()
+    if hasattr(record, "resolve_once"):  # until 0.5.18 a record resolves while it is made
+        record.resolve_once()
     try:
         record.check_server_args()
     except Exception as error:  # whatever it raises is the answer

@@ -17,19 +17,23 @@ from engine.models.facts import ModelFacts
 from engine.sglang.launching import launch_refusal
 from engine.sglang.predict import predict
 
-RELEASE = "0.5.23"
-ANSWERS: dict[str, Any] = json.loads((Path(__file__).parent / f"answers-{RELEASE}.json").read_text(encoding="utf-8"))
+NEWEST = "0.5.23"
+ANSWERS: dict[tuple[str, str], Any] = {
+    (path.stem.removeprefix("answers-"), line): said
+    for path in sorted(Path(__file__).parent.glob("answers-*.json"))
+    for line, said in json.loads(path.read_text(encoding="utf-8")).items()
+}
 VARIABLE = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
 
 
-def resolution(line: str) -> Any:
+def resolution(line: str, release: str = NEWEST) -> Any:
     model, *words = shlex.split(line)
     environment: dict[str, str] = {}
     while words and (found := VARIABLE.fullmatch(words[0])):
         environment[found.group(1)] = found.group(2)
         words = words[1:]
     launch = Launch(
-        model=ModelRef(path=model), release=RELEASE, gpu="H200", arguments=tuple(words), environment=environment
+        model=ModelRef(path=model), release=release, gpu="H200", arguments=tuple(words), environment=environment
     )
     facts = ModelFacts(model_id=None, source="inline", config=config(model))
     predicted = predict(launch, facts, gpu_named("H200"))
@@ -37,10 +41,10 @@ def resolution(line: str) -> Any:
     return predicted.resolution
 
 
-@pytest.mark.parametrize("line", ANSWERS)
-def test_the_launcher_refuses_what_the_engine_refused(line: str) -> None:
-    refusal = launch_refusal(resolution(line))
-    said = ANSWERS[line]
+@pytest.mark.parametrize(("release", "line"), ANSWERS)
+def test_the_launcher_refuses_what_the_engine_refused(release: str, line: str) -> None:
+    refusal = launch_refusal(resolution(line, release))
+    said = ANSWERS[release, line]
     if said is None:
         assert refusal is None
     else:

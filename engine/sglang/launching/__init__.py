@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from engine.sglang.launching import lora, pipeline, scheduling, server, watermark
 from engine.sglang.resolution import Refusal, Resolution
+from engine.sglang.steps import hisparse
 from engine.verdict import EngineError
 
 CHECKS: tuple[Callable[[Resolution], None], ...] = (
@@ -23,6 +24,7 @@ CHECKS: tuple[Callable[[Resolution], None], ...] = (
     scheduling.multiplexing,
     server.workers,
     scheduling.priorities,
+    hisparse.run,
     server.rest,
     watermark.run,
 )

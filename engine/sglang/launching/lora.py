@@ -86,6 +86,8 @@ def _drafting(r: Resolution) -> None:
     algorithm = args.speculative_algorithm
     if algorithm in ("NGRAM", None):
         return
+    if not r.since(0, 5, 19):
+        raise invalid("Currently LoRA is only compatible with NGRAM speculative decoding.")
     if algorithm not in _DRAFTING:
         promoted = (
             " (NEXTN/EAGLE with a Gemma4 assistant draft is automatically promoted to FROZEN_KV_MTP, which does not "

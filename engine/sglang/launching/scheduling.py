@@ -11,7 +11,9 @@ _MIXED_CHUNK = ("EAGLE", "EAGLE3", "DFLASH", "DSPARK")
 def chunks(r: Resolution) -> None:
     """Mixed chunks while drafting, and chunks of whole pages."""
     args = r.args
-    if args.speculative_algorithm is not None:
+    if args.speculative_algorithm is not None and not r.since(0, 5, 19):
+        require(not args.enable_mixed_chunk, "enable_mixed_chunk is required for speculative decoding")
+    elif args.speculative_algorithm is not None:
         require(
             not args.enable_mixed_chunk or args.speculative_algorithm in _MIXED_CHUNK,
             f"enable_mixed_chunk is not supported with speculative_algorithm={args.speculative_algorithm}",
