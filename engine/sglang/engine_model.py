@@ -26,6 +26,7 @@ _READ = (
     "quantization",
     "context_length",
     "json_model_override_args",
+    "model_config_parser",
     "is_embedding",
     "enable_multimodal",
     "dtype",
@@ -145,6 +146,12 @@ class EngineModel:
         return facts.architectures
 
     @property
+    def facts(self) -> ModelFacts:
+        """What graphgate read from config.json, without deriving anything."""
+        facts: ModelFacts = self._facts
+        return facts
+
+    @property
     def use_mla(self) -> bool:
         """Whether the engine runs its MLA attention backends."""
         return bool(self.attention_arch == "MLA")
@@ -175,6 +182,8 @@ def _derived(facts: ModelFacts, release: str, args: Any, sm: int, environment: M
             answer["_facts"] = facts
         except Refusal as refusal:
             answer = refusal
+        except TypeError as error:  # the configuration holds null or text where the engine reckons with a number
+            answer = Refusal("TypeError", str(error))
         if len(_cache) >= _KEPT:
             _cache.pop(next(iter(_cache)), None)
         known = _cache[key] = (facts, answer)  # the facts are kept so that their identity stays theirs
@@ -188,10 +197,11 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
         model_traits.refuse_quantize_and_serve(args["quantization"])
     overrides = model_traits.overrides_of(args["json_model_override_args"])
     lists = architecture_lists(release)
+    model_traits.refuse_unknown_parser(args["model_config_parser"])
     path = facts.model_id or "the model"
     hf, text = read_config(facts.config, model_classes(release), path)
     if overrides:
-        model_traits.apply_overrides(hf, overrides)
+        model_traits.apply_overrides(hf, overrides, lists)
         text = text_config(hf)
     m: dict[str, Any] = {"hf": hf, "text": text, "lists": lists, "model_type": hf.get("model_type")}
     m["text_model_type"] = text.get("model_type")
@@ -229,12 +239,13 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
     )
     m["has_attention_sinks"] = model_shapes.has_attention_sinks(text, architectures, lists)
     raw = hf.get("quantization_config")
-    config = parsed_config(raw, hf.get("compression_config"), nested=lists.since(0, 5, 20))
+    nemotron = m["model_type"] == "nemotron_h" or any(name.startswith("NemotronH") for name in architectures)
+    config = parsed_config(raw, hf.get("compression_config"), since=lists.since, nemotron=nemotron)
     if raw is not None:
         hf.values["quantization_config"] = config
     m["quant_config"] = config
     m["quantization_config"] = hf.get("quantization_config")
-    m["quantization"] = verified(config, args["quantization"], lists.quantization_methods, sm)
+    m["quantization"] = verified(config, args["quantization"], lists.quantization_methods, sm, lists.since)
     m["is_deepseek_dsa"] = m["arch"] in lists.of("dsa") and hf.get("index_topk") is not None
     m["is_deepseek_v4"] = m["arch"] in lists.of("dsv4")
     m["is_minimax_sparse"] = m["arch"] in lists.of("minimax_sparse")

@@ -8,6 +8,7 @@ the text configuration is, and what is copied between the two; the defaults them
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from engine.sglang.hf_computed import compute, prepare
@@ -26,17 +27,37 @@ _GEMMA4 = frozenset(
 class HfConfig:
     """Attributes by name. A missing one raises AttributeError, as on the engine's object; ``get`` gives a default.
 
-    ``bases`` are the hybrid-model classes that the configuration is an instance of; ``class_name`` its own class.
+    ``bases`` are the hybrid-model classes that the configuration is an instance of; ``class_name`` its own class;
+    ``row`` what the release's data say about that class.
     """
 
-    __slots__ = ("bases", "class_name", "values")
+    __slots__ = ("bases", "class_name", "row", "values")
 
     def __init__(
-        self, values: dict[str, Any], class_name: str = "PreTrainedConfig", bases: tuple[str, ...] = ()
+        self,
+        values: dict[str, Any],
+        class_name: str = "PreTrainedConfig",
+        bases: tuple[str, ...] = (),
+        row: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.values = values
         self.class_name = class_name
         self.bases = bases
+        self.row = row
+
+    def put(self, name: str, value: Any) -> None:
+        """Set an attribute as assigning to the engine's object does: under both of its names, the type checked.
+
+        Raises:
+            Refusal: the class wants a whole number there.
+        """
+        names: Mapping[str, str] = self.row.get("map", {})
+        real = names.get(name, name)
+        _check_type(self.row, real, value)
+        self.values[name] = self.values[real] = value
+        for alias, other in names.items():
+            if other == real:
+                self.values[alias] = value
 
     def get(self, name: str, default: Any = None) -> Any:
         """The attribute, or the default where there is none (an attribute that is None stays None)."""
@@ -140,13 +161,9 @@ def _object(config: Mapping[str, Any], row: Mapping[str, Any], classes: Mapping[
     """One configuration object: defaults of its class, the file over them, what follows from other attributes."""
     values: dict[str, Any] = dict(row.get("defaults", {}))
     ignored = row.get("ignores", ())
-    for name, kind in row.get("not_null", {}).items():
-        if name in config and config[name] is None:
-            raise Refusal(
-                "StrictDataclassFieldValidationError",
-                f"Validation error for field '{name}':\n    TypeError: Field '{name}' expected {kind}, got NoneType "
-                "(value: None)",
-            )
+    for name in row.get("not_null", ()):
+        if name in config:
+            _check_type(row, name, config[name])
     values |= {key: value for key, value in config.items() if key not in ignored}
     for name, real in row.get("map", {}).items():
         if real in config:
@@ -165,7 +182,18 @@ def _object(config: Mapping[str, Any], row: Mapping[str, Any], classes: Mapping[
     _peculiarities(values, config, row)
     _sub_configs(values, config, row, classes)
     compute(row.get("class", ""), values)
-    return HfConfig(values, row.get("class", "PreTrainedConfig"), tuple(row.get("bases", ())))
+    return HfConfig(values, row.get("class", "PreTrainedConfig"), tuple(row.get("bases", ())), row)
+
+
+def _check_type(row: Mapping[str, Any], name: str, value: Any) -> None:
+    """The classes of transformers 5 check the type of what they are given; ``not_null`` names the whole numbers."""
+    kind = row.get("not_null", {}).get(name)
+    if kind is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise Refusal(
+            "StrictDataclassFieldValidationError",
+            f"Validation error for field '{name}':\n    TypeError: Field '{name}' expected {kind}, "
+            f"got {type(value).__name__} (value: {value!r})",
+        )
 
 
 def _peculiarities(values: dict[str, Any], config: Mapping[str, Any], row: Mapping[str, Any]) -> None:

@@ -21,6 +21,8 @@ _MULTIMODAL_OFF = frozenset(
         "InklingForConditionalGeneration",
     }
 )
+_ROPE = ("rope_scaling", "rope_parameters")  # transformers 5 keeps one value under both names
+_PARSERS = ("hf", "mistral")
 _MIMO_V2 = frozenset({"MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM"})
 _CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
 _DTYPES: Mapping[str, str] = {
@@ -51,8 +53,18 @@ def refuse_quantize_and_serve(quantization: str | None) -> None:
     )
 
 
-def overrides_of(text: str | None) -> dict[str, Any]:
-    """``--json-model-override-args`` as a mapping.
+def refuse_unknown_parser(name: str | None) -> None:
+    """``--model-config-parser``: plug-ins may bring others, but none that a launch tells.
+
+    Raises:
+        Refusal: neither "auto" nor a parser that the engine has.
+    """
+    if name not in (None, "auto", *_PARSERS):
+        raise Refusal("ValueError", f"Unknown model-config parser {name!r}. Registered: {list(_PARSERS)}")
+
+
+def overrides_of(text: str | None) -> Any:
+    """What ``--json-model-override-args`` holds: an object of fields, where the operator wrote it right.
 
     Raises:
         Refusal: it is not JSON.
@@ -60,24 +72,33 @@ def overrides_of(text: str | None) -> dict[str, Any]:
     if not text or text == "{}":
         return {}
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise Refusal("JSONDecodeError", str(error)) from None
-    return value if isinstance(value, dict) else {}
 
 
-def apply_overrides(hf: HfConfig, overrides: Mapping[str, Any]) -> None:
-    """Write the operator's own fields over the configuration; those of a sub-configuration are merged into it."""
+def apply_overrides(hf: HfConfig, overrides: Any, lists: ArchitectureLists) -> None:
+    """Write the operator's own fields over the configuration.
+
+    Those of a sub-configuration are merged into it since 0.5.17, those of the rope scaling since 0.5.23.
+
+    Raises:
+        Refusal: the overrides are no object, or a value is of the wrong type.
+    """
+    if not isinstance(overrides, Mapping):
+        raise Refusal("AttributeError", f"'{type(overrides).__name__}' object has no attribute 'items'")
     for key, value in overrides.items():
         current = hf.get(key)
-        if isinstance(value, Mapping) and isinstance(current, HfConfig):
-            current.values.update(value)
+        if isinstance(value, Mapping) and isinstance(current, HfConfig) and lists.since(0, 5, 17):
+            for name, inner in value.items():
+                current.put(name, inner)
         elif isinstance(value, Mapping) and key in TEXT_KEYS:
             hf.values[key] = plain_config(value)
-        elif key in ("rope_scaling", "rope_parameters") and isinstance(value, Mapping) and isinstance(current, Mapping):
-            hf.values["rope_scaling"] = hf.values["rope_parameters"] = {**current, **value}
+        elif key in _ROPE:
+            merged = isinstance(value, Mapping) and isinstance(current, Mapping) and lists.since(0, 5, 23)
+            hf.values.update(dict.fromkeys(_ROPE, {**current, **value} if merged else value))
         else:
-            hf.values[key] = value
+            hf.put(key, value)
 
 
 def own_text(hf: HfConfig, text: HfConfig) -> HfConfig:

@@ -40,6 +40,7 @@ def run(r: Resolution) -> None:
     _trtllm_mha(r)
     _fa3_fp8(r)
     _fa4_page(r)
+    _aiter_workspace(r)
     _intel_page(r)
     if not r.since(0, 5, 20):
         dual_chunk.run(r)
@@ -192,6 +193,16 @@ def _fa4_page(r: Resolution) -> None:
         f"{args.page_size} to 128."
     )
     r.set("page_size", 128, "FlashAttention 4 reads pages of 128 tokens only")
+
+
+def _aiter_workspace(r: Resolution) -> None:
+    """The engine leaves AITER's backend room without asking which GPU it runs on."""
+    args = r.args
+    if args.attention_backend != "aiter" or r.model.context_len <= 8192:
+        return
+    if "mem_fraction_static" in r.given and environ.read(r, "SGLANG_AITER_HONOR_EXPLICIT_MEM_FRACTION"):
+        return
+    r.set("mem_fraction_static", args.mem_fraction_static * 0.85, "AITER needs workspace for contexts beyond 8,192")
 
 
 def _intel_page(r: Resolution) -> None:
