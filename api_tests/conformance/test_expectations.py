@@ -17,6 +17,8 @@ from engine.sglang.predict import Predicted, predict
 
 RELEASES = sorted(path.stem.removeprefix("expectations-") for path in FOLDER.glob("expectations-*.json"))
 
+_WITHOUT_TOKENIZER = "Unexpected keyword argument"
+
 
 @cache
 def expectations(release: str) -> dict[str, dict[str, Any]]:
@@ -41,6 +43,8 @@ def predicted(case: Case, release: str) -> Predicted:
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.line)
 def test_as_the_engine_resolved_it(case: Case, release: str) -> None:
     engine = expectations(release)[case.line]
+    if (engine.get("error") or {}).get("message", "").startswith(_WITHOUT_TOKENIZER):
+        pytest.skip("the engine was asked with --skip-tokenizer-init, under which alone it builds sampling parameters")
     answer = predicted(case, release).prediction.to_dict()
     assert answer["outcome"] == engine["outcome"], answer.get("error") or engine.get("error")
     if engine["outcome"] == "refused":

@@ -28,7 +28,8 @@ def run(r: Resolution) -> None:
     algorithm = args.dllm_algorithm
     if algorithm is None:
         return
-    if algorithm not in _ALGORITHMS and r.since(0, 5, 21):
+    unknown = algorithm not in _ALGORITHMS or (algorithm == _INDEL and not r.since(0, 5, 22))
+    if unknown and r.since(0, 5, 21):
         raise Refusal("RuntimeError", f"Unknown diffusion LLM algorithm: {algorithm}")
     if r.since(0, 5, 22):
         _backend(r, algorithm)
@@ -100,17 +101,17 @@ def block_size(r: Resolution) -> int:
         Refusal: no diffusion model, or not one for this algorithm.
     """
     arch, algorithm = r.model.arch, r.args.dllm_algorithm
-    if arch == _GEMMA:
+    if arch == _GEMMA and r.since(0, 5, 21):
         size = int(r.model.hf.get("canvas_length", 256))
         if algorithm != _RENOISE:
             raise Refusal("ValueError", f"{arch} requires the {_RENOISE} diffusion algorithm")
     elif arch in _BLOCKS:
         size = _BLOCKS[arch]
-        if algorithm == _RENOISE:
+        if algorithm == _RENOISE and r.since(0, 5, 21):
             raise Refusal("ValueError", f"{algorithm} does not support model architecture {arch}")
     else:
         raise Refusal("RuntimeError", f"Unknown diffusion LLM: {arch}")
-    if algorithm == _INDEL:
+    if algorithm == _INDEL and r.since(0, 5, 22):
         _insert_delete(r)
     return size
 

@@ -42,6 +42,8 @@ def run(r: Resolution) -> None:
         "moe_a2a_backend": "none",
         "disable_cuda_graph": True,
     }
+    if not r.since(0, 5, 22):
+        forced["enable_dp_attention"] = True
     for name, value in forced.items():
         r.set(name, value, f"--dwdp-size {size} needs this")
     environ.put(r, "SGLANG_SCHEDULER_SKIP_ALL_GATHER", True)

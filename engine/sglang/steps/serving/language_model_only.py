@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.refusals import invalid
+from engine.sglang.versioned import FIRST, at
 
-SUPPORTED = (
-    "DeepseekV4ForCausalLM",
-    "MuseGlimmerForConditionalGeneration",
-    "Cosmos3ForConditionalGeneration",
-    "Cosmos3EdgeForConditionalGeneration",
+_MUSE_GLIMMER = ("MuseGlimmerForConditionalGeneration",)
+_COSMOS = (*_MUSE_GLIMMER, "Cosmos3ForConditionalGeneration", "Cosmos3EdgeForConditionalGeneration")
+_SUPPORTED: tuple[tuple[Version, tuple[str, ...]], ...] = (
+    ((0, 5, 22), ("DeepseekV4ForCausalLM", *_COSMOS)),
+    ((0, 5, 20), _COSMOS),
+    (FIRST, _MUSE_GLIMMER),
 )
 
 
@@ -30,7 +32,8 @@ def run(r: Resolution) -> None:
     served_apart = r.since(0, 5, 22) and r.model.model_type == "deepseek_v41"
     if args.disaggregation_mode != "null" and not served_apart:
         raise invalid("--language-model-only is incompatible with --disaggregation-mode prefill/decode")
-    if not any(name in SUPPORTED for name in r.model.architectures):
+    supported = at(_SUPPORTED, r.release.version)
+    if not any(name in supported for name in r.model.architectures):
         raise invalid(
-            f"--language-model-only does not support {list(r.model.architectures)}. Supported: {list(SUPPORTED)}."
+            f"--language-model-only does not support {list(r.model.architectures)}. Supported: {list(supported)}."
         )
