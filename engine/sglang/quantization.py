@@ -6,7 +6,7 @@ Facts: ``sglang/srt/configs/model_config.py`` (``_parse_quant_hf_config``, ``_ve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine.sglang.resolution import Refusal
@@ -23,31 +23,32 @@ _COMPATIBLE: Mapping[str, tuple[str, ...]] = {
     "w8a8_fp8": ("compressed-tensors", "compressed_tensors"),
     "auto-round-int8": ("compressed-tensors", "compressed_tensors"),
 }
+Since = Callable[[int, int, int], bool]
 MARLIN_SM = 80
 """The compute capability from which the engine converts AWQ and GPTQ checkpoints to Marlin kernels."""
 _MARLIN_GROUPS = (-1, 32, 64, 128)
 
 
 def parsed_config(
-    raw: Mapping[str, Any] | None, compression: Mapping[str, Any] | None, *, nested: bool = True
+    raw: Mapping[str, Any] | None, compression: Mapping[str, Any] | None, *, since: Since, nemotron: bool
 ) -> dict[str, Any] | None:
     """The checkpoint's quantization configuration as the engine keeps it; None for an unquantized checkpoint.
 
-    ``nested``: the release looks for ModelOpt's settings one level deeper too.
+    ``since`` says whether the release is that one or a newer one, ``nemotron`` whether the model is a Nemotron-H.
     """
     if raw is None:
         return dict(compression) if compression is not None else None
     config = dict(raw)
     if "quant_method" not in config or config["quant_method"] == "modelopt":
-        found = _modelopt(config, nested=nested)
+        found = _modelopt(config, since, nemotron)
         if found:
             config.update(found)
     return config
 
 
-def _modelopt(config: Mapping[str, Any], *, nested: bool) -> dict[str, Any] | None:
+def _modelopt(config: Mapping[str, Any], since: Since, nemotron: bool) -> dict[str, Any] | None:
     inner = config.get("quantization")
-    if nested and isinstance(inner, Mapping):
+    if isinstance(inner, Mapping) and since(0, 5, 20):
         config = inner
     algorithm = config.get("quant_algo")
     if algorithm == "MIXED_PRECISION":
@@ -57,10 +58,11 @@ def _modelopt(config: Mapping[str, Any], *, nested: bool) -> dict[str, Any] | No
             for layer in layers.values()
             if isinstance(layer, Mapping)
         )
-        return {"quant_method": "modelopt_mixed" if nvfp4 else "w4afp8", "quant_algo": algorithm}
+        mixed = nvfp4 if since(0, 5, 15) else nemotron
+        return {"quant_method": "modelopt_mixed" if mixed else "w4afp8", "quant_algo": algorithm}
     if algorithm and "FP4" in algorithm:
         return {"quant_method": "modelopt_fp4", "quant_algo": algorithm}
-    if algorithm == "FP8":
+    if algorithm == "FP8" or (algorithm and "FP8" in algorithm and not since(0, 5, 18)):
         return {"quant_method": "modelopt_fp8", "quant_algo": algorithm}
     if algorithm == "MXFP8":
         return {
@@ -132,29 +134,28 @@ def _gptq_marlin(config: Mapping[str, Any], sm: int) -> bool:
     )
 
 
-def verified(config: Mapping[str, Any] | None, asked: str | None, methods: tuple[str, ...], sm: int) -> str | None:
+def verified(
+    config: Mapping[str, Any] | None, asked: str | None, methods: tuple[str, ...], sm: int, since: Since
+) -> str | None:
     """The method that the engine serves the checkpoint with; None without quantization.
 
     ``asked`` is ``--quantization``; ``methods`` the release's methods in its own order; ``sm`` the compute capability
-    as one number.
+    as one number, ``since`` whether the release is that one or a newer one.
 
     Raises:
         Refusal: an unknown method, or one that does not go with the checkpoint's own.
     """
     quantization = asked.lower() if asked is not None else None
+    again = quantization in _REQUANTIZATION and since(0, 5, 17)
     if config is not None:
         method = str(config.get("quant_method", quantization or "")).lower()
-        if quantization not in _REQUANTIZATION:
+        if not again:
             claimed = _override(config, quantization, sm, methods)
             if claimed:
                 method = quantization = claimed
         if quantization is None:
             quantization = method
-        elif (
-            quantization != method
-            and method not in _COMPATIBLE.get(quantization, ())
-            and quantization not in _REQUANTIZATION
-        ):
+        elif quantization != method and method not in _COMPATIBLE.get(quantization, ()) and not again:
             raise Refusal(
                 "ValueError",
                 f"Quantization method specified in the model config ({method}) does not match the quantization "
