@@ -41,8 +41,8 @@ def check(examined: Examined) -> Iterator[Hit]:
     what = f"--moe-a2a-backend {args.moe_a2a_backend}" if args.moe_a2a_backend != "none" else "--moe-dense-tp-size"
     message = (
         f"A pipeline of {args.pp_size} with {what} and {width} attention tensor-parallel ranks: stages hand on one "
-        f"part in {width} of the rows that decode graphs of SGLang {examined.release} are built for, and capture stops with "
-        "a shape error."
+        f"part in {width} of the rows that decode graphs of SGLang {examined.release} are built for, and capture stops "
+        "with a shape error."
     )
     remedy = "Write --cuda-graph-backend-decode disabled, or leave the pipeline out."
     suggestion = with_graph(examined.launch.arguments, examined.predicted.release, "decode", "backend", "disabled")
