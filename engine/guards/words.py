@@ -88,7 +88,7 @@ def _argument(name: str, release: Release) -> str | None:
         return table[name].dest
     if not name.startswith("--") or len(name) < 4:
         return None
-    near = {option.dest for string, option in table.items() if string.startswith(name)}
+    near = {table[string].dest for string in release.options.beginning_with(name)}
     return next(iter(near)) if len(near) == 1 else None
 
 

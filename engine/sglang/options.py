@@ -7,6 +7,7 @@ of several errors is reported.
 
 from __future__ import annotations
 
+import bisect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,6 +65,8 @@ class CommandLine:
     def __init__(self, options: Iterable[Option]) -> None:
         self.options = tuple(options)
         self.by_string: dict[str, Option] = {string: o for o in self.options for string in o.strings}
+        self._place = {string: place for place, string in enumerate(self.by_string)}
+        self._sorted = sorted(self.by_string)
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, Any]], language: GraphLanguage) -> CommandLine:
@@ -88,6 +91,13 @@ class CommandLine:
             )
             for row in rows
         )
+
+    def beginning_with(self, head: str) -> list[str]:
+        """The option strings that begin with ``head``, in the order of the options."""
+        start = end = bisect.bisect_left(self._sorted, head)
+        while end < len(self._sorted) and self._sorted[end].startswith(head):
+            end += 1
+        return sorted(self._sorted[start:end], key=self._place.__getitem__)
 
     def parse(self, words: Sequence[str]) -> Parsed:
         """The command line's values.
@@ -162,7 +172,7 @@ class _Reading:
         by_string = self.table.by_string
         if word[1] == "-":
             head, equals, tail = word.partition("=")
-            return [(o, s, tail if equals else None) for s, o in by_string.items() if s.startswith(head)]
+            return [(by_string[s], s, tail if equals else None) for s in self.table.beginning_with(head)]
         out: list[_Found] = []
         for string, option in by_string.items():
             if string == word[:2]:

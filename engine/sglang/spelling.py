@@ -8,6 +8,9 @@ from collections.abc import Iterable
 
 from engine.sglang.releases import Release
 
+_LOOKED_UP = 5
+"""Misspelt options beyond these are not looked up: each is held against hundreds, which takes milliseconds."""
+
 _UNKNOWN_OPTION = re.compile(r"(?<![\w-])--[A-Za-z][\w-]*")
 _QUOTED_WORD = re.compile(r"(?:unknown (?:phase|key) |backend=|invalid choice: )'([^']*)'")
 _OFFERED = re.compile(r"(?:expected one of|allowed:|choose from) ?\(?(.*)")
@@ -19,7 +22,7 @@ def meant(message: str, release: Release) -> str:
     ``message`` is the engine's own refusal; what it offers is where the word is looked for.
     """
     if "unrecognized arguments:" in message:
-        words = _UNKNOWN_OPTION.findall(message.split("unrecognized arguments:", 1)[1])
+        words = _UNKNOWN_OPTION.findall(message.split("unrecognized arguments:", 1)[1])[:_LOOKED_UP]
         return _sentence(words, release.options.by_string)
     found = _QUOTED_WORD.search(message)
     offered = _OFFERED.search(message)

@@ -54,7 +54,7 @@ def _canonical(name: str, release: Release) -> str | None:
     """The option that a name or an unambiguous beginning of it means in that release."""
     if name in release.options.by_string:
         return name
-    near = {release.options.by_string[s].dest: s for s in release.options.by_string if s.startswith(name)}
+    near = {release.options.by_string[s].dest: s for s in release.options.beginning_with(name)}
     return next(iter(near.values())) if len(near) == 1 else None
 
 
