@@ -199,6 +199,7 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
     lists = architecture_lists(release)
     model_traits.refuse_unknown_parser(args["model_config_parser"])
     path = facts.model_id or "the model"
+    model_traits.refuse_whole_numbers(facts.config, lists)
     hf, text = read_config(facts.config, model_classes(release), path)
     if overrides:
         model_traits.apply_overrides(hf, overrides, lists)

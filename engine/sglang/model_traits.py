@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from engine.sglang.hf_config import TEXT_KEYS, HfConfig, plain_config
+from engine.sglang.hf_config import SUB_KEYS, TEXT_KEYS, HfConfig, plain_config
 from engine.sglang.model_tables import ArchitectureLists
 from engine.sglang.resolution import Refusal
 
@@ -63,6 +63,30 @@ def refuse_unknown_parser(name: str | None) -> None:
         raise Refusal("ValueError", f"Unknown model-config parser {name!r}. Registered: {list(_PARSERS)}")
 
 
+def refuse_whole_numbers(config: Mapping[str, Any], lists: ArchitectureLists) -> None:
+    """Before 0.5.22 the engine's library takes no whole number for the jitter of DBRX, which DBRX itself has.
+
+    Source: transformers 5.12 (``models/dbrx/configuration_dbrx.py``), with which SGLang 0.5.21 is installed.
+
+    Raises:
+        Refusal: in the library's words.
+    """
+    experts = config.get("ffn_config")
+    if lists.since(0, 5, 22) or config.get("model_type") != "dbrx" or not isinstance(experts, Mapping):
+        return
+    value = experts.get("moe_jitter_eps")
+    if not isinstance(value, int):
+        return
+    kind = type(value).__name__
+    field = "Field 'moe_jitter_eps'"
+    raise Refusal(
+        "StrictDataclassFieldValidationError",
+        f"Validation error for field 'moe_jitter_eps':\n    TypeError: {field} with value {value!r} doesn't match any "
+        f"type in (<class 'float'>, <class 'NoneType'>). Errors: {field} expected float, got {kind} (value: {value!r}); "
+        f"{field} expected NoneType, got {kind} (value: {value!r})",
+    )
+
+
 def overrides_of(text: str | None) -> Any:
     """What ``--json-model-override-args`` holds: an object of fields, where the operator wrote it right.
 
@@ -94,6 +118,8 @@ def apply_overrides(hf: HfConfig, overrides: Any, lists: ArchitectureLists) -> N
                 current.put(name, inner)
         elif isinstance(value, Mapping) and key in TEXT_KEYS:
             hf.values[key] = plain_config(value)
+        elif isinstance(value, Mapping) and key in SUB_KEYS:  # stays a dictionary: it has no attributes
+            hf.values[key] = HfConfig({}, "dict")
         elif key in _ROPE:
             merged = isinstance(value, Mapping) and isinstance(current, Mapping) and lists.since(0, 5, 23)
             hf.values.update(dict.fromkeys(_ROPE, {**current, **value} if merged else value))
