@@ -270,6 +270,13 @@ ORDER: tuple[Step, ...] = (
     Step(name="moe-all-to-all", run=all_to_all.run, source=f"{_MOE}: handle_a2a_moe"),
     Step(name="shared-experts", run=shared_experts.run, source=f"{_PARALLEL}: handle_shared_experts_tp"),
     Step(name="expert-balance", run=expert_balance.run, source=f"{_PARALLEL}: handle_eplb_and_dispatch"),
+    Step(
+        name="expert-metrics",
+        run=expert_balance.retired_metric,
+        source=f"{_PARALLEL}: handle_expert_distribution_metrics",
+        since=(0, 5, 18),
+        until=(0, 5, 20),
+    ),
     Step(name="elastic-ep", run=elastic_ep.run, source=f"{_PARALLEL}: handle_elastic_ep"),
     Step(name="marlin-lora", run=marlin_lora.run, source=f"{_VALIDATION}: validate_experimental_sgl_marlin"),
     Step(

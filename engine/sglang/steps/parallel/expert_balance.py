@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from engine.sglang import environ
 from engine.sglang.resolution import Resolution
 from engine.sglang.steps.refusals import invalid, require
+
+_METRIC = "SGLANG_ENABLE_EPLB_BALANCEDNESS_METRIC"
+
+
+def retired_metric(r: Resolution) -> None:
+    """A variable that an option replaced; from 0.5.18 to 0.5.20 it is refused."""
+    if environ.is_set(r, _METRIC):
+        raise invalid(
+            f"{_METRIC} is no longer supported. Use --expert-balancedness-report-mode with one of: off, server_log, "
+            "prometheus, both."
+        )
 
 
 def run(r: Resolution) -> None:
