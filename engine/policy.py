@@ -17,6 +17,9 @@ from engine.sglang.predict import Predicted, predict
 from engine.sglang.spelling import meant
 from engine.verdict import Decision, Effective, PhaseGraph, Verdict, VerdictKind
 
+LOADED = "prefill.load"
+"""The ledger's key for what becomes of the resolved prefill graph while the model loads."""
+
 
 def decide(examined: Examined, hits: Sequence[Hit]) -> Verdict:
     """The verdict on an examined launch."""
@@ -26,6 +29,8 @@ def decide(examined: Examined, hits: Sequence[Hit]) -> Verdict:
     changes = tuple(hit.change for hit in hits if hit.change is not None)
     rejected = prediction.outcome == "refused" or any(finding.severity == "error" for finding in findings)
     switched = engine_changes(predicted)
+    if any(change.phase == "prefill" for change in changes):
+        switched = tuple(d for d in switched if d.key != LOADED)  # what a guard switches off is not loaded
     kind: VerdictKind = "rejected" if rejected else "adjusted" if changes or switched else "accepted"
     ledger = predicted.ledger
     effective = None
@@ -49,19 +54,24 @@ def decide(examined: Examined, hits: Sequence[Hit]) -> Verdict:
 def engine_changes(predicted: Predicted) -> tuple[Decision, ...]:
     """Where the engine itself overruled a graph that was asked for, or that is its own default.
 
-    That is a phase's backend that ends as another than it was meant, and a capture size that the operator wrote and the
-    engine replaced. The operator's own switches set the intent, so they are no change.
+    That is a phase's backend that ends as another than it was meant, a capture size that the operator wrote and the
+    engine replaced, and a prefill graph that the engine gives up while the model loads. The operator's own switches
+    set the intent, so they are no change.
     """
     overruled: list[Decision] = []
-    locked = set(predicted.prediction.locked)
+    engine: dict[str, list[Decision]] = {}
+    for decision in predicted.ledger:
+        if decision.layer == "engine":
+            engine.setdefault(decision.key, []).append(decision)
+    locked = predicted.prediction.locked
     for phase in PHASES:
         for key in ("backend", "bs", "max_bs"):
             if key != "backend" and (phase, key) not in locked:
                 continue
-            decisions = [d for d in predicted.ledger if d.key == f"{phase}.{key}"]
-            engine = [d for d in decisions if d.layer == "engine"]
-            if engine and engine[0].before is not None and engine[-1].after != engine[0].before:
-                overruled.append(engine[-1])
+            own = engine.get(f"{phase}.{key}")
+            if own and own[0].before is not None and own[-1].after != own[0].before:
+                overruled.append(own[-1])
+    overruled += [d for d in predicted.ledger if d.key == LOADED]
     return tuple(overruled)
 
 
@@ -130,7 +140,12 @@ def _summary(kind: VerdictKind, predicted: Predicted, hits: Sequence[Hit], switc
         parts = [
             f"{h.change.phase} graphs {h.change.backend} by {h.finding.rule}" for h in hits if h.change is not None
         ]
-        parts += [f"{d.key} {_shown(d.before)} -> {_shown(d.after)} by the engine ({d.why})" for d in switched]
+        parts += [
+            f"prefill graphs dropped while loading ({d.why})"
+            if d.key == LOADED
+            else f"{d.key} {_shown(d.before)} -> {_shown(d.after)} by the engine ({d.why})"
+            for d in switched
+        ]
         return "Runs, but not as asked: " + "; ".join(parts)
     graph = predicted.prediction.graph or {}
     return "Runs as asked: " + ", ".join(f"{phase} graphs {graph[phase].backend}" for phase in PHASES if phase in graph)

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from engine.guards.base import Examined, GraphChange, Hit, Rule
 from engine.guards.rewriting import backend_as_written, with_backend, without_backend
 from engine.sglang.predict import predict
-from engine.verdict import Evidence
+from engine.verdict import Evidence, Load
 
 FAMILY_NAMES = {
     "mamba": "Mamba",
@@ -53,6 +53,20 @@ def _engine_choice(examined: Examined) -> str:
     return backend if backend == "breakable" else "disabled"
 
 
+def _happens(load: Load | None, release: str) -> str:
+    """What the engine does with the graph: it ends at capture, or is given up before."""
+    if load is not None and load.prefill == "dropped":
+        return (
+            f"SGLang {release} drops its prefill graph while loading, with one line in the log: {load.why}. Whoever "
+            "asks for full prefill gets none; decode graphs are captured."
+        )
+    return (
+        f"SGLang {release} captures prefill graphs before the decode graph runner exists, and only the decode runner "
+        "allocates the state-index tables that the linear-attention backend looks up: capture ends in IndexError after "
+        "the weights are loaded."
+    )
+
+
 def check(examined: Examined) -> Iterator[Hit]:
     """A hit where full prefill meets a model on the release's list of state-carrying configurations."""
     prediction, resolution = examined.predicted.prediction, examined.predicted.resolution
@@ -66,10 +80,8 @@ def check(examined: Examined) -> Iterator[Hit]:
     model = facts.model_id or "the model"
     architecture = next(iter(resolution.model.architectures), None) or facts.model_type or "no architecture named"
     why = (
-        f"{model} ({architecture}) is a hybrid linear-attention model, family {family}. SGLang {release} captures "
-        "prefill graphs before the decode graph runner exists, and only the decode runner allocates the state-index "
-        "tables that the linear-attention backend looks up: capture ends in IndexError after the weights are loaded, "
-        "or the graph is dropped while loading."
+        f"{model} ({architecture}) is a hybrid linear-attention model, family {family}. "
+        f"{_happens(prediction.load, release)}"
     )
     if ("prefill", "backend") not in prediction.locked:
         remedy = (

@@ -19,6 +19,7 @@ from engine.models.facts import ModelFacts
 from engine.sglang.derived import num_dp_ranks
 from engine.sglang.engine_model import EngineModel
 from engine.sglang.graph_config import check_defaults
+from engine.sglang.loading import load_of
 from engine.sglang.options import Parsed
 from engine.sglang.platform import platform_of
 from engine.sglang.releases import Release, release_named
@@ -99,11 +100,15 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
     except Refusal as refusal:
         return _refused(refusal, resolution, release, _unexamined(parsed))
     args = _reported(resolution)
+    load, dropped = load_of(resolution)
+    if dropped is not None:
+        resolution.ledger.append(dropped)
     prediction = Prediction(
         outcome="resolved",
         graph={phase: resolution.graph[phase].frozen() for phase in PHASES},
         args=args,
         locked=tuple(sorted(resolution.locked)),
+        load=load,
         unexamined=_unexamined(parsed),
         log=tuple(resolution.log),
     )
@@ -153,10 +158,10 @@ def _without_model(words: Sequence[str], launch: Launch) -> list[str]:
                 remedy=f"The model of this launch is {launch.model.label}; leave {name} out of the arguments.",
                 field="arguments",
             )
-        if name == "--config":
+        if word == "--config":  # as one word with an equals sign the engine takes it too, and opens no file
             raise InvalidLaunch(
                 "The arguments name a configuration file (--config), which cannot be read from here.",
-                remedy="Write its options into the arguments.",
+                remedy='Send what it holds: an object {"tp-size": 8} is read as arguments too.',
                 field="arguments",
             )
     return list(words)
