@@ -82,8 +82,8 @@ def refuse_whole_numbers(config: Mapping[str, Any], lists: ArchitectureLists) ->
     raise Refusal(
         "StrictDataclassFieldValidationError",
         f"Validation error for field 'moe_jitter_eps':\n    TypeError: {field} with value {value!r} doesn't match any "
-        f"type in (<class 'float'>, <class 'NoneType'>). Errors: {field} expected float, got {kind} (value: {value!r}); "
-        f"{field} expected NoneType, got {kind} (value: {value!r})",
+        f"type in (<class 'float'>, <class 'NoneType'>). Errors: {field} expected float, got {kind} (value: "
+        f"{value!r}); {field} expected NoneType, got {kind} (value: {value!r})",
     )
 
 
