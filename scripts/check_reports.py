@@ -137,14 +137,15 @@ def _print_part(name: str, part: list[Answer], *, show: bool) -> None:
 
 def _print_suggestions(seen: list[Answer], *, show: bool) -> None:
     rejected = [a for a in seen if a.checked is not None and a.checked.verdict.verdict == "rejected"]
-    without = [a for a in rejected if not _suggestion_runs(a)]
+    without = [a for a in rejected if not suggestion_runs(a)]
     print(f"rejected: {len(rejected) - len(without)} of {len(rejected)} carry a rewritten launch that is not rejected")
     if show:
         for answer in without:
             print(f"  {answer.case['id']}")
 
 
-def _suggestion_runs(answer: Answer) -> bool:
+def suggestion_runs(answer: Answer) -> bool:
+    """Whether a finding carries a rewritten launch that is not rejected in its turn."""
     checked = answer.checked
     for finding in checked.verdict.findings if checked is not None else ():
         if checked is not None and finding.suggestion is not None:

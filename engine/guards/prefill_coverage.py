@@ -19,12 +19,13 @@ Sizes that the engine chose are not looked at, and the full backend, which is me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from engine.guards.base import Examined, Hit, Rule, report, source
 from engine.guards.words import with_graph
 
-_WRITTEN = (("prefill", "bs"), ("prefill", "max_bs"))
+_FLAGS = ("cuda_graph_bs_prefill", "cuda_graph_max_bs_prefill")
+_KEYS = ("bs", "max_bs")
 
 
 def check(examined: Examined) -> Iterator[Hit]:
@@ -32,9 +33,9 @@ def check(examined: Examined) -> Iterator[Hit]:
     prefill = examined.prefill
     if prefill.backend in ("disabled", "full") or not prefill.bs:
         return
-    locked = examined.resolution.locked
-    if not any(pair in locked for pair in _WRITTEN):
+    if not _written(examined):
         return
+    locked = examined.resolution.locked
     largest, chunk, asked = max(prefill.bs), examined.args.chunked_prefill_size, prefill.max_bs
     if asked is not None and largest < asked and ("prefill", "bs") not in locked:
         message = (
@@ -52,6 +53,16 @@ def check(examined: Examined) -> Iterator[Hit]:
         arguments = with_graph(examined.launch.arguments, examined.predicted.release, "prefill", "bs")
         suggestion = with_graph(arguments, examined.predicted.release, "prefill", "max_bs", chunk)
         yield Hit(finding=RULE.finding("warning", message, remedy, suggestion=suggestion))
+
+
+def _written(examined: Examined) -> bool:
+    """Whether the operator set prefill sizes; the engine locks those of some architectures too."""
+    given = examined.resolution.given
+    if any(flag in given for flag in _FLAGS):
+        return True
+    config = examined.args.cuda_graph_config if "cuda_graph_config" in given else None
+    settings = config.get("prefill") if isinstance(config, Mapping) else None
+    return isinstance(settings, Mapping) and any(key in settings for key in _KEYS)
 
 
 RULE = Rule(

@@ -31,7 +31,8 @@ _COVERED = {
     "graph-roles": "PD_ROLE",
     "model": "SPECIAL_ARCH_DEFAULTS",
     "dllm": "SPECIAL_ARCH_DEFAULTS",
-    "kv-unified": "FULL_PREFILL_ATTN_BACKEND",
+    "unified-memory": "FULL_PREFILL_ATTN_BACKEND",
+    "layernorm-sp": "SPECIAL_ARCH_DEFAULTS",
 }
 """The fault's name by the step that switched; steps of other rules are not here."""
 
@@ -47,6 +48,8 @@ _REASONS = {
 def check(examined: Examined) -> Iterator[Hit]:
     """A note for each phase that the engine switched off."""
     for phase, decision in examined.switched_off.items():
+        if "context parallel" in decision.why:
+            continue  # GG204 says so
         name = _COVERED.get(decision.step)
         if name is None and decision.step == "graph-compatibility":
             name = next((fault for word, fault in _REASONS.items() if word in decision.why), None)
