@@ -58,7 +58,12 @@ def all_gpus() -> tuple[Gpu, ...]:
 
 @cache
 def _by_name() -> dict[str, Gpu]:
-    return {_fold(key): gpu for gpu in all_gpus() for key in (gpu.name, gpu.product, *gpu.aliases)}
+    return {
+        written: gpu
+        for gpu in all_gpus()
+        for key in (gpu.name, gpu.product, *gpu.aliases)
+        for written in (_fold(key), key)
+    }
 
 
 def gpu_named(name: str) -> Gpu:
@@ -67,7 +72,8 @@ def gpu_named(name: str) -> Gpu:
     Raises:
         UnknownGpu: with the nearest names of the table.
     """
-    found = _by_name().get(_fold(name))
+    known = _by_name()
+    found = known.get(name) or known.get(_fold(name))
     if found is not None:
         return found
     names = [gpu.name for gpu in all_gpus()]

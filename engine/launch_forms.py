@@ -145,11 +145,11 @@ def _arguments(given: Any) -> tuple[str, ...]:
             remedy="Send one launch a request.",
             field="arguments",
         )
-    for index, word in enumerate(words):
-        if "\x00" in word:
-            raise InvalidLaunch(
-                "An argument holds a NUL character, which no command line can carry.", field=f"arguments.{index}"
-            )
+    if "\x00" in "".join(words):
+        index = next(index for index, word in enumerate(words) if "\x00" in word)
+        raise InvalidLaunch(
+            "An argument holds a NUL character, which no command line can carry.", field=f"arguments.{index}"
+        )
     return words
 
 

@@ -96,11 +96,11 @@ def _effective(examined: Examined, changes: Sequence[GraphChange]) -> Effective:
     launch, prediction = examined.launch, examined.predicted.prediction
     graph = prediction.graph or {}
     changed = {change.phase: change.backend for change in changes}
+    if not changed and not launch.defaults:
+        return Effective(arguments=launch.arguments, graph=graph)
     arguments = with_settings(launch.arguments, _platform_settings(launch.defaults, prediction.locked, graph, changed))
     for phase, backend in changed.items():
         arguments = with_backend(arguments, phase, backend)
-    if arguments == launch.arguments and not launch.defaults:
-        return Effective(arguments=arguments, graph=graph)
     again = predict(dataclasses.replace(launch, arguments=arguments, defaults={}), examined.facts, examined.gpu)
     return Effective(arguments=arguments, graph=again.prediction.graph or graph)
 

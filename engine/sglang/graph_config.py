@@ -90,6 +90,8 @@ def check_defaults(defaults: Mapping[str, Any], language: GraphLanguage) -> dict
         InvalidLaunch: with the dotted path below ``defaults`` and what may stand there.
     """
     out: dict[Phase, dict[str, Any]] = {}
+    if defaults == {}:
+        return out
     if not isinstance(defaults, Mapping):
         raise InvalidLaunch("The defaults must be an object.", remedy=_SHAPE, field="defaults")
     for phase, settings in defaults.items():

@@ -121,7 +121,7 @@ class _Reading:
         found, pattern = self._classify()
         extras: list[str] = []
         at = 0
-        for index in sorted(found):
+        for index in found:
             if index < at:  # cannot happen: a value is never an option
                 continue
             extras.extend(self.words[at:index])
@@ -135,11 +135,13 @@ class _Reading:
         """Which words are options, and the pattern of the line: O option, A argument, ``-`` the double hyphen."""
         found: dict[int, _Found] = {}
         pattern: list[str] = []
+        by_string = self.table.by_string
         for index, word in enumerate(self.words):
             if word == "--":
                 pattern.append("-" + "A" * (len(self.words) - index - 1))
                 break
-            option = self._option(word)
+            written = by_string.get(word)
+            option = self._option(word) if written is None else (written, word, None)
             if option is None:
                 pattern.append("A")
             else:
@@ -150,11 +152,9 @@ class _Reading:
     def _option(self, word: str) -> _Found | None:
         if not word or word[0] != "-":
             return None
-        by_string = self.table.by_string
-        if word in by_string:
-            return by_string[word], word, None
         if len(word) == 1:
             return None
+        by_string = self.table.by_string
         head, equals, tail = word.partition("=")
         if equals and head in by_string:
             return by_string[head], head, tail
@@ -193,6 +193,11 @@ class _Reading:
                 self._refuse(option, f"ignored explicit argument {explicit!r}")
             self._take(option, [explicit], string)
             return index + 1
+        if option.nargs is None and pattern.startswith("A", index + 1) and option.action not in _ACTIONS:
+            value = self._value(option, self.words[index + 1])  # nearly every option
+            self._check(option, value)
+            self.values[option.dest] = value
+            return index + 2
         stop = index + 1 + self._count(option, pattern[index + 1 :])
         self._take(option, self.words[index + 1 : stop], string)
         return stop

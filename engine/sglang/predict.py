@@ -151,6 +151,8 @@ def _resolution(
 def _without_model(words: Sequence[str], launch: Launch) -> list[str]:
     """The words, as long as they neither name a model nor point to a file of the operator's machine."""
     for word in words:
+        if not word.startswith(("--model", "--config")):
+            continue
         name = word.partition("=")[0]
         if name in ("--model-path", "--model"):
             raise InvalidLaunch(
