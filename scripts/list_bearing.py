@@ -13,6 +13,9 @@ from pathlib import Path
 
 from engine.sglang.releases import known_releases, release_named
 
+NOT_READ = frozenset({"config"})
+"""Arguments that share their name with something else in the sources."""
+
 FOLDER = Path(__file__).parent.parent / "engine" / "sglang"
 
 
@@ -31,7 +34,7 @@ def main() -> int:
     arguments = {name for text in known_releases() for name in release_named(text).defaults}
     sources = [*FOLDER.glob("steps/**/*.py"), *FOLDER.glob("*.py")]
     read = set().union(*(read_in(path) for path in sources))
-    value = {"made_by": "python scripts/list_bearing.py", "arguments": sorted(arguments & read)}
+    value = {"made_by": "python scripts/list_bearing.py", "arguments": sorted(arguments & read - NOT_READ)}
     text = json.dumps(value, indent=1) + "\n"
     target = FOLDER / "bearing.json"
     if "--check" in sys.argv:

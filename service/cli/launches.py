@@ -14,6 +14,7 @@ from engine.errors import InvalidLaunch, ModelError, ModelNotFound
 from engine.launch import Launch, ModelRef
 from engine.launch_forms import DEFAULT_GPU, DEFAULT_GPU_COUNT, DEFAULT_RELEASE, launch_from_arguments, model_in
 from engine.models.facts import ModelFacts
+from service.cli.config_files import with_config_file
 from service.cli.problems import UsageError
 
 MOST_GPUS = 100_000
@@ -65,6 +66,7 @@ def launch_of(asked: argparse.Namespace) -> Launch:
         if command is not None:
             words, positional = list(command.arguments), command.model
             environment = {**command.environment, **environment}
+    words = with_config_file(words, asked.release)
     named, _ = model_in(words)
     return launch_from_arguments(
         model_ref(asked, named or positional),
