@@ -10,6 +10,7 @@ from typing import Any
 from engine.errors import InvalidLaunch, UnknownRelease
 from engine.launch import PHASES, Launch
 from engine.models.facts import ModelFacts
+from engine.modes import Gate
 from engine.preflight import Checked, Resolver, check_facts
 from engine.sglang.releases import release_named
 from engine.sglang.translation import translated
@@ -67,7 +68,9 @@ class OnRelease:
         }
 
 
-def compare(launch: Launch, releases: Sequence[str], resolver: Resolver) -> tuple[OnRelease, ...]:
+def compare(
+    launch: Launch, releases: Sequence[str], resolver: Resolver, gate: Gate | None = None
+) -> tuple[OnRelease, ...]:
     """The launch, written for the first of ``releases``, on each of them in the given order.
 
     Raises:
@@ -87,17 +90,19 @@ def compare(launch: Launch, releases: Sequence[str], resolver: Resolver) -> tupl
     facts = resolver.resolve(launch.model)
     out: list[OnRelease] = []
     for text in releases:
-        out.append(_on(launch, facts, releases[0], text, out[-1] if out else None))
+        out.append(_on(launch, facts, releases[0], text, out[-1] if out else None, gate))
     return tuple(out)
 
 
-def _on(launch: Launch, facts: ModelFacts, first: str, text: str, before: OnRelease | None) -> OnRelease:
-    as_written = check_facts(dataclasses.replace(launch, release=text), facts)
+def _on(
+    launch: Launch, facts: ModelFacts, first: str, text: str, before: OnRelease | None, gate: Gate | None
+) -> OnRelease:
+    as_written = check_facts(dataclasses.replace(launch, release=text), facts, gate)
     rewritten = translated(launch.arguments, release_named(first), release_named(text))
     if rewritten.arguments == launch.arguments:
         checked = as_written
     else:
-        checked = check_facts(dataclasses.replace(launch, release=text, arguments=rewritten.arguments), facts)
+        checked = check_facts(dataclasses.replace(launch, release=text, arguments=rewritten.arguments), facts, gate)
     return OnRelease(
         release=text,
         as_written=as_written,

@@ -21,8 +21,10 @@ LOADED = "prefill.load"
 """The ledger's key for what becomes of the resolved prefill graph while the model loads."""
 
 
-def decide(examined: Examined, hits: Sequence[Hit]) -> Verdict:
-    """The verdict on an examined launch."""
+def decide(
+    examined: Examined, hits: Sequence[Hit], *, policy: Mapping[str, Any] | None = None, notes: Sequence[str] = ()
+) -> Verdict:
+    """The verdict on an examined launch. ``policy`` names the policy in force, ``notes`` say what it weakened."""
     predicted = examined.predicted
     prediction = predicted.prediction
     findings = tuple(hit.finding for hit in hits)
@@ -47,7 +49,8 @@ def decide(examined: Examined, hits: Sequence[Hit]) -> Verdict:
         model=examined.facts.summary(),
         engine={"name": examined.launch.engine, "version": predicted.release.text, "asked": predicted.release.asked},
         hardware={**examined.gpu.to_dict(), "count": examined.launch.gpu_count},
-        notes=_notes(predicted),
+        notes=(*_notes(predicted), *notes),
+        policy=policy or {},
     )
 
 

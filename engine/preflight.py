@@ -3,7 +3,8 @@
 1. the model id becomes facts (:mod:`engine.models`),
 2. the engine release resolves the launch, step by step (:mod:`engine.sglang.predict`),
 3. the guards say whether that is safe (:mod:`engine.guards`),
-4. the policy turns findings into the verdict and the launch to run instead (:mod:`engine.policy`).
+4. the policy says how strictly each rule is held (:mod:`engine.modes`), and turns findings into the verdict and the
+   launch to run instead (:mod:`engine.policy`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from engine.guards.base import Examined
 from engine.hardware import gpu_named
 from engine.launch import Launch, ModelRef
 from engine.models.facts import ModelFacts
+from engine.modes import Gate, gate_at
 from engine.policy import decide
 from engine.sglang.predict import predict
 from engine.verdict import Verdict
@@ -46,16 +48,16 @@ class Checked:
         return self.examined.facts
 
 
-def check(launch: Launch, resolver: Resolver) -> Checked:
-    """The verdict on one launch.
+def check(launch: Launch, resolver: Resolver, gate: Gate | None = None) -> Checked:
+    """The verdict on one launch. ``gate`` is the policy at the place where it is asked; None enforces every rule.
 
     Raises:
         QuestionError: the launch cannot be understood, or its model cannot be resolved.
     """
-    return check_facts(launch, resolver.resolve(launch.model))
+    return check_facts(launch, resolver.resolve(launch.model), gate)
 
 
-def check_facts(launch: Launch, facts: ModelFacts) -> Checked:
+def check_facts(launch: Launch, facts: ModelFacts, gate: Gate | None = None) -> Checked:
     """The verdict on a launch whose model is resolved already."""
     if launch.engine != "sglang":
         raise UnknownEngine(
@@ -63,4 +65,6 @@ def check_facts(launch: Launch, facts: ModelFacts) -> Checked:
         )
     gpu = gpu_named(launch.gpu)
     examined = Examined(launch=launch, facts=facts, gpu=gpu, predicted=predict(launch, facts, gpu))
-    return Checked(examined=examined, verdict=decide(examined, findings_for(examined)))
+    held = gate or gate_at("cli")
+    hits, notes = held.applied(findings_for(examined), facts.model_id or launch.model.label)
+    return Checked(examined=examined, verdict=decide(examined, hits, policy=held.to_dict(), notes=notes))

@@ -197,6 +197,7 @@ class Verdict:
     engine: Mapping[str, Any]
     hardware: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    policy: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -210,4 +211,5 @@ class Verdict:
             "effective": None if self.effective is None else self.effective.to_dict(),
             "ledger": [d.to_dict() for d in self.ledger],
             "notes": list(self.notes),
+            "policy": dict(self.policy),
         }

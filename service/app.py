@@ -11,6 +11,7 @@ from anyio import CapacityLimiter
 from fastapi import FastAPI
 
 from engine.models.resolver import ModelResolver
+from engine.modes import gate_at
 from engine.version import VERSION
 from service import handlers
 from service.context import RequestContext
@@ -82,6 +83,7 @@ async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         validations=Validations(database),
         captures=Captures(database),
         resolver=resolver,
+        gate=gate_at("http", settings.policy),
         examining=Workroom(settings.threads, settings.waiting),
         asking=Workroom(8, settings.waiting),
         probing=CapacityLimiter(4),

@@ -48,7 +48,7 @@ def examine(wired: Services, request: Mapping[str, Any]) -> Answered:
     """
     launch = launch_from_request(request)
     try:
-        checked = check(launch, wired.resolver)
+        checked = check(launch, wired.resolver, wired.gate)
     except ConfigUnreadable as error:
         raise _in_the_request(error, launch) from None
     verdict = checked.verdict
@@ -81,7 +81,7 @@ def compare_releases(wired: Services, request: Mapping[str, Any]) -> bytes:
     """
     launch = launch_from_request({key: value for key, value in request.items() if key != "releases"})
     try:
-        rows = compare(launch, request["releases"], wired.resolver)
+        rows = compare(launch, request["releases"], wired.resolver, wired.gate)
     except ConfigUnreadable as error:
         raise _in_the_request(error, launch) from None
     answer: dict[str, Any] = {"request": request, "releases": [row.to_dict() for row in rows]}

@@ -11,6 +11,7 @@ from types import FrameType
 import uvicorn
 
 from engine.errors import GraphgateError
+from engine.modes import gate_at
 from service import logs
 from service.app import create_app
 from service.settings import Settings, load_settings
@@ -41,11 +42,12 @@ def serve(host: str = "127.0.0.1", port: int = 8000, settings: Settings | None =
 
     Raises:
         SettingsError: an environment variable that cannot be understood.
-        QuestionError: one of those for model look-ups.
+        QuestionError: one of those for model look-ups, or a policy file that cannot be used.
         StoreError: the database cannot be opened.
     """
     settings = settings or load_settings()
     settings.models()
+    gate_at("http", settings.policy)
     open_database(settings.database_file, wait_s=settings.database_wait_s, connections=1).close()
     logs.set_up(settings.log_level)
     config = uvicorn.Config(

@@ -22,7 +22,8 @@ class SettingsError(GraphgateError):
 class Settings(BaseSettings):
     """What can be set. Sizes are in bytes, times in seconds.
 
-    ``data`` is the folder of the database and of what captures leave. ``threads`` is how many launches are examined at
+    ``data`` is the folder of the database and of what captures leave, ``policy`` the file that says how strictly each
+    rule is held. ``threads`` is how many launches are examined at
     the same time, ``waiting`` how many more may wait for one of those threads before the service says it is overloaded.
     ``body_wait_s`` is how long a body may take to arrive, ``streams`` how many event streams may be open.
     ``capture_lease_s`` is how long a running capture may go without a sign of its worker before another one takes it;
@@ -33,6 +34,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="GRAPHGATE_", extra="ignore", frozen=True, env_ignore_empty=True)
 
     data: Path = Path("var")
+    policy: Path | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     max_body_bytes: int = Field(default=2**20, ge=1024)
     max_json_depth: int = Field(default=64, ge=4, le=500)

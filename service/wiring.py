@@ -10,6 +10,7 @@ from anyio import CapacityLimiter
 from fastapi import Depends, Request
 
 from engine.models.resolver import ModelResolver
+from engine.modes import Gate
 from service.jobs.embedded import EmbeddedWorker
 from service.settings import Settings
 from service.store.captures import Captures
@@ -32,6 +33,7 @@ class Services:
     validations: Validations
     captures: Captures
     resolver: ModelResolver
+    gate: Gate
     examining: Workroom
     asking: Workroom
     probing: CapacityLimiter

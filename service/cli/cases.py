@@ -21,6 +21,7 @@ from engine.launch_forms import DEFAULT_GPU, DEFAULT_GPU_COUNT, DEFAULT_RELEASE,
 from engine.models.facts import ModelFacts
 from engine.models.local import read_below
 from engine.preflight import check_facts
+from service.cli.gate import gate
 from service.cli.problems import UsageError
 
 _encoded = json.JSONEncoder(check_circular=False).encode
@@ -159,7 +160,7 @@ def _answer(case: Mapping[str, Any], models: Models) -> dict[str, Any]:
     )
     if engine != launch.engine:
         launch = dataclasses.replace(launch, engine=engine)
-    verdict = check_facts(launch, facts).verdict
+    verdict = check_facts(launch, facts, gate()).verdict
     return {
         "verdict": verdict.verdict,
         "prediction": verdict.prediction.to_dict(),

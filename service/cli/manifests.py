@@ -12,6 +12,7 @@ from engine.launch_forms import launch_from_arguments
 from engine.manifests import MAX_CHARACTERS, FoundLaunch, launches_in
 from engine.preflight import check_facts
 from service.cli.answers import Answer
+from service.cli.gate import gate
 from service.cli.launches import defaults_of, environment_of, facts_of_ref
 from service.cli.problems import UsageError
 
@@ -52,7 +53,7 @@ def _checked(found: FoundLaunch, file: str, asked: argparse.Namespace) -> Answer
         environment={**found.environment, **environment_of(asked.env)},
         defaults=defaults_of(asked.defaults),
     )
-    verdict = check_facts(launch, facts_of_ref(launch.model)).verdict
+    verdict = check_facts(launch, facts_of_ref(launch.model), gate()).verdict
     return Answer(launch=launch, verdict=verdict, file=file, owner=found.owner, place=found.path)
 
 

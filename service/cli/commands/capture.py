@@ -26,6 +26,7 @@ from engine.verdict import Verdict
 from service.cli.answers import EXIT_NO, EXIT_OK, Answer
 from service.cli.capture_text import event_line, report_text
 from service.cli.formats import render
+from service.cli.gate import gate
 from service.cli.launches import add_launch, facts_of_ref, launch_of
 from service.cli.problems import UsageError
 from service.cli.tables import document
@@ -60,7 +61,7 @@ def run(asked: argparse.Namespace) -> int:
     options = _options(asked)
     launch = launch_of(asked)
     facts = facts_of_ref(launch.model)
-    verdict = check_facts(launch, facts).verdict
+    verdict = check_facts(launch, facts, gate()).verdict
     graph = verdict.effective.graph if verdict.effective is not None else verdict.prediction.graph
     if graph is None or (verdict.effective is None and asked.on_rejected == "refuse"):
         return _refused(asked, Answer(launch=launch, verdict=verdict), provable=graph is not None)

@@ -24,6 +24,7 @@ from engine.launch_forms import DEFAULT_GPU, DEFAULT_GPU_COUNT, DEFAULT_RELEASE
 from engine.preflight import check_facts
 from service.cli.answers import Answer, exit_code
 from service.cli.formats import FORMATS, render
+from service.cli.gate import gate
 from service.cli.launches import add_launch, facts_of_ref, launch_of
 from service.cli.problems import UsageError
 
@@ -78,7 +79,7 @@ def run(asked: argparse.Namespace) -> int:
         answers = answers_in(asked)
     else:
         launch = launch_of(asked)
-        answers = [Answer(launch=launch, verdict=check_facts(launch, facts_of_ref(launch.model)).verdict)]
+        answers = [Answer(launch=launch, verdict=check_facts(launch, facts_of_ref(launch.model), gate()).verdict)]
     print(render(asked.format, answers, verbose=asked.verbose))
     return exit_code(answers, asked.fail_on)
 

@@ -17,6 +17,7 @@ from engine.comparison import OnRelease, compare
 from engine.launch import ModelRef
 from engine.models.facts import ModelFacts
 from service.cli.answers import EXIT_NO, EXIT_OK
+from service.cli.gate import gate
 from service.cli.launches import add_launch, facts_of_ref, launch_of
 from service.cli.tables import add_format, document
 from service.cli.words import Style, clean, coloured, paint, words, wrapped
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Compare."""
-    rows = compare(launch_of(asked), [asked.release, *asked.to], _Resolver())
+    rows = compare(launch_of(asked), [asked.release, *asked.to], _Resolver(), gate())
     if asked.format == "json":
         print(document({"releases": [row.to_dict() for row in rows]}))
     else:
