@@ -73,6 +73,12 @@ class Examined:
         return (phase, "backend") in self.resolution.locked
 
     @cached_property
+    def captures_prefill(self) -> bool:
+        """Whether the engine gets as far as capturing prefill graphs: resolved, and not dropped while loading."""
+        load = self.predicted.prediction.load
+        return self.prefill.backend != "disabled" and (load is None or load.prefill == "attempted")
+
+    @cached_property
     def switched_off(self) -> Mapping[Phase, Decision]:
         """The phases whose graph the engine itself switched off, with its last word on each."""
         out: dict[Phase, Decision] = {}

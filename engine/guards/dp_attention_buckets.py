@@ -14,7 +14,7 @@ Give sizes that are multiples of the width with `--cuda-graph-bs-prefill`, or la
 rounds them.
 
 ## Exceptions
-MLA models had no such graph in 0.5.17. With widths of 2 and 4 the default ladder is aligned; DeepEP aligns to 8.
+With widths of 2 and 4 the default ladder is aligned; DeepEP aligns to 8.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ from collections.abc import Iterator
 
 from engine.guards.base import Examined, Hit, Rule, report, source
 from engine.guards.words import with_graph
-from engine.sglang.derived import attn_dp_enabled, num_dp_ranks, uses_mla
+from engine.sglang.derived import attn_dp_enabled, num_dp_ranks
 
 
 def check(examined: Examined) -> Iterator[Hit]:
     """A hit where a captured size does not divide by the attention tensor-parallel width."""
     args, prefill = examined.args, examined.prefill
-    if prefill.backend == "disabled" or not prefill.bs or not attn_dp_enabled(args):
-        return
-    if not examined.since(0, 5, 18) and uses_mla(examined.resolution):
+    if not examined.captures_prefill or not prefill.bs or not attn_dp_enabled(args):
         return
     width = args.tp_size // max(1, num_dp_ranks(args)) // max(1, args.attn_cp_size)
     if width <= 1 or all(size % width == 0 for size in prefill.bs):

@@ -32,7 +32,7 @@ _ALWAYS = ("fa3", "fa4")
 
 def check(examined: Examined) -> Iterator[Hit]:
     """A hit where full prefill meets an attention backend without metadata for it."""
-    if examined.prefill.backend != "full":
+    if examined.prefill.backend != "full" or not examined.captures_prefill:
         return
     backend, _ = examined.attention_backends
     resolution = examined.resolution

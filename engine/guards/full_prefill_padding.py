@@ -26,7 +26,7 @@ from engine.verdict import Evidence
 
 def check(examined: Examined) -> Iterator[Hit]:
     """A hit where a full prefill graph would be captured."""
-    if examined.prefill.backend != "full":
+    if examined.prefill.backend != "full" or not examined.captures_prefill:
         return
     message = (
         f"SGLang {examined.release} replays full prefill graphs with padding, without registering how many tokens are "

@@ -27,7 +27,7 @@ from engine.sglang.derived import attn_dp_enabled, num_dp_ranks
 def check(examined: Examined) -> Iterator[Hit]:
     """A hit where dense layers gather inside a MegaMoE prefill graph."""
     args = examined.args
-    if args.moe_a2a_backend != "megamoe" or examined.prefill.backend == "disabled":
+    if args.moe_a2a_backend != "megamoe" or not examined.captures_prefill:
         return
     if not attn_dp_enabled(args) or num_dp_ranks(args) <= 1:
         return

@@ -27,7 +27,7 @@ from engine.verdict import Evidence
 def check(examined: Examined) -> Iterator[Hit]:
     """A hit where mixed chunks meet a prefill graph whose runner refuses them."""
     backend = examined.prefill.backend
-    if not examined.args.enable_mixed_chunk or backend in ("breakable", "disabled"):
+    if not examined.args.enable_mixed_chunk or backend == "breakable" or not examined.captures_prefill:
         return
     if backend == "full" and examined.since(0, 5, 22):
         return

@@ -44,7 +44,7 @@ def check(examined: Examined) -> Iterator[Hit]:
             message = f"SGLang {examined.release} switches its default prefill graph off under {what}: {switched.why}."
             yield Hit(finding=RULE.finding("note", message, "Nothing to do: prefill runs without graphs."))
         return
-    if not examined.named("prefill"):
+    if not examined.named("prefill") or not examined.captures_prefill:
         return
     message = (
         f"Prefill graphs {backend} are asked for by name under {what}, which skips the engine's own rule against them: "

@@ -2,7 +2,7 @@
 
 ## What it does
 Looks for prefill capture sizes that the operator wrote and that end below `--chunked-prefill-size`, or for a `--cuda-
-graph-max-bs-prefill` that no step of the release's ladder reaches.
+graph-max-bs-prefill` that no step of the release's ladder reaches, or sizes above what all requests together can hold.
 
 ## Why it is bad
 A chunk above the largest bucket runs eagerly: under load that is most of the prefill. With sizes below the chunk the
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping
 
 from engine.guards.base import Examined, Hit, Rule, report, source
 from engine.guards.words import with_graph
+from engine.sglang.derived import num_dp_ranks
 
 _FLAGS = ("cuda_graph_bs_prefill", "cuda_graph_max_bs_prefill")
 _KEYS = ("bs", "max_bs")
@@ -36,6 +37,7 @@ def check(examined: Examined) -> Iterator[Hit]:
     if not _written(examined):
         return
     locked = examined.resolution.locked
+    yield from _dropped(examined)
     largest, chunk, asked = max(prefill.bs), examined.args.chunked_prefill_size, prefill.max_bs
     if asked is not None and largest < asked and ("prefill", "bs") not in locked:
         message = (
@@ -53,6 +55,22 @@ def check(examined: Examined) -> Iterator[Hit]:
         arguments = with_graph(examined.launch.arguments, examined.predicted.release, "prefill", "bs")
         suggestion = with_graph(arguments, examined.predicted.release, "prefill", "max_bs", chunk)
         yield Hit(finding=RULE.finding("warning", message, remedy, suggestion=suggestion))
+
+
+def _dropped(examined: Examined) -> Iterator[Hit]:
+    """A hit where some of the sizes exceed what all requests together can hold."""
+    args, sizes = examined.args, examined.prefill.bs or []
+    if args.max_running_requests is None or not examined.since(0, 5, 17):
+        return
+    slots = max(1, args.max_running_requests // max(1, num_dp_ranks(args)))
+    most = slots * examined.resolution.model.context_len
+    dropped = [size for size in sizes if size > most]
+    if dropped and len(dropped) < len(sizes):
+        message = (
+            f"{len(dropped)} of {len(sizes)} prefill sizes exceed the {most} tokens that {slots} requests can hold: "
+            f"SGLang {examined.release} leaves them out."
+        )
+        yield Hit(finding=RULE.finding("warning", message, f"Give no prefill size above {most}."))
 
 
 def _written(examined: Examined) -> bool:

@@ -12,8 +12,8 @@ The prefill runner asks the attention backend for metadata of a fixed context wh
 Leave the option out.
 
 ## Exceptions
-With prefill graphs disabled no runner is built. Piecewise graphs ignore the value with a warning. Ahead-of-time
-Triton variants of 0.5.22 and newer are not examined.
+With prefill graphs disabled no runner is built. Piecewise graphs ignore the value with a warning. Diffusion
+language models bring metadata of their own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from engine.guards.words import with_graph
 def check(examined: Examined) -> Iterator[Hit]:
     """A hit where a context limit meets a backend that does not implement it."""
     limit = examined.prefill.max_context_size
-    if limit is None or examined.prefill.backend in ("disabled", "tc_piecewise"):
+    if limit is None or examined.prefill.backend == "tc_piecewise" or not examined.captures_prefill:
+        return
+    if examined.args.dllm_algorithm is not None:
         return
     backend, _ = examined.attention_backends
     if backend == "dsv4":
@@ -46,7 +48,7 @@ RULE = Rule(
     slug="prefill-max-context",
     title="prefill.max_context_size on an attention backend without it",
     since="0.1.0",
-    releases=((0, 5, 20), (0, 5, 23)),
+    releases=((0, 5, 21), (0, 5, 23)),
     covers=("MAX_CONTEXT_SIZE_DSV4_ONLY",),
     phase="prefill",
     backend=None,

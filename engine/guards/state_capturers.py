@@ -30,7 +30,7 @@ def check(examined: Examined) -> Iterator[Hit]:
     args = examined.args
     if not (args.enable_return_routed_experts or args.enable_return_indexer_topk):
         return
-    if examined.prefill.backend == "disabled" or args.moe_a2a_backend != "none":
+    if not examined.captures_prefill or args.moe_a2a_backend != "none":
         return
     if not attn_dp_enabled(args) or num_dp_ranks(args) <= 1:
         return

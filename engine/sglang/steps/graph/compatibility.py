@@ -36,15 +36,20 @@ def run(r: Resolution) -> None:
         _breakable(r)
 
 
-def _breakable(r: Resolution) -> None:
+def breakable_incompatibility(r: Resolution) -> str | None:
+    """The first of the release's rules against the breakable prefill graph that applies, by its name."""
     version = r.release.version
     rules = breakable_before.rules(version) if version <= breakable_before.UNTIL else _RULES
-    for name, applies in rules:
-        if applies(r):
-            r.set_graph("prefill", "backend", "disabled", f"the breakable graph is incompatible with {name}")
-            if name != _CONTEXT_PARALLEL or not r.since(0, 5, 23):  # from 0.5.23 on a later step warns of it
-                r.warn(f"WARNING: Breakable CUDA graph is incompatible with {name}; disabling prefill CUDA graph.")
-            return
+    return next((name for name, applies in rules if applies(r)), None)
+
+
+def _breakable(r: Resolution) -> None:
+    name = breakable_incompatibility(r)
+    if name is None:
+        return
+    r.set_graph("prefill", "backend", "disabled", f"the breakable graph is incompatible with {name}")
+    if name != _CONTEXT_PARALLEL or not r.since(0, 5, 23):  # from 0.5.23 on a later step warns of it
+        r.warn(f"WARNING: Breakable CUDA graph is incompatible with {name}; disabling prefill CUDA graph.")
 
 
 _CONTEXT_PARALLEL = "context parallel (attn_cp_size > 1)"
