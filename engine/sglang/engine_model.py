@@ -201,6 +201,7 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
     path = facts.model_id or "the model"
     model_traits.refuse_whole_numbers(facts.config, lists)
     hf, text = read_config(facts.config, model_classes(release), path)
+    model_traits.refuse_yarn_by_layer(hf, text, lists)
     if overrides:
         model_traits.apply_overrides(hf, overrides, lists)
         text = text_config(hf)

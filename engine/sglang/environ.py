@@ -7,7 +7,7 @@ read counts as not set, as in the engine.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, cast
 
 from engine.sglang.resolution import Resolution
@@ -41,6 +41,15 @@ def read(r: Resolution, name: str) -> Any:
 def known(r: Resolution, name: str) -> bool:
     """Whether the release declares the variable."""
     return name in r.release.tables["environment"]
+
+
+def choices(environment: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The choices of options, by destination, that the environment adds while the parser is built."""
+    try:
+        oracle = as_bool(environment.get("SGLANG_KV_CANARY_ENABLE_TOKEN_ORACLE", "0"))
+    except ValueError:
+        oracle = False
+    return {"sampling_backend": ("token_oracle",)} if oracle else {}
 
 
 def is_set(r: Resolution, name: str) -> bool:

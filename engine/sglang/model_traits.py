@@ -87,6 +87,21 @@ def refuse_whole_numbers(config: Mapping[str, Any], lists: ArchitectureLists) ->
     )
 
 
+def refuse_yarn_by_layer(hf: HfConfig, text: HfConfig, lists: ArchitectureLists) -> None:
+    """One rope a layer type, YaRN among them: transformers 5.8, which 0.5.14 needs, looks for its length at the top.
+
+    Raises:
+        Refusal: the release is 0.5.14, and the configuration is of that form.
+    """
+    if lists.since(0, 5, 15):
+        return
+    for config in (hf, text):
+        rope = config.get("rope_parameters")
+        layers = rope.values() if isinstance(rope, Mapping) and "original_max_position_embeddings" not in rope else ()
+        if any(isinstance(layer, Mapping) and layer.get("rope_type") == "yarn" for layer in layers):
+            raise Refusal("KeyError", "'original_max_position_embeddings'")
+
+
 def overrides_of(text: str | None) -> Any:
     """What ``--json-model-override-args`` holds: an object of fields, where the operator wrote it right.
 

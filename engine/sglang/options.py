@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from engine.sglang.argument_types import TYPES, BadValue
@@ -99,20 +100,21 @@ class CommandLine:
             end += 1
         return sorted(self._sorted[start:end], key=self._place.__getitem__)
 
-    def parse(self, words: Sequence[str]) -> Parsed:
-        """The command line's values.
+    def parse(self, words: Sequence[str], more: Mapping[str, tuple[Any, ...]] = MappingProxyType({})) -> Parsed:
+        """The command line's values. ``more`` are choices by destination that the environment adds.
 
         Raises:
             Refusal: stage "parse", with the parser's message; stage "resolve" where the engine's own action raises.
         """
-        return _Reading(self, words).run()
+        return _Reading(self, words, more).run()
 
 
 class _Reading:
     """One pass over one command line."""
 
-    def __init__(self, table: CommandLine, words: Sequence[str]) -> None:
+    def __init__(self, table: CommandLine, words: Sequence[str], more: Mapping[str, tuple[Any, ...]]) -> None:
         self.table = table
+        self.more = more
         self.words = list(words)
         self.values: dict[str, Any] = {}
         self.warnings: list[str] = []
@@ -251,8 +253,11 @@ class _Reading:
             self._refuse(option, f"invalid {option.type} value: {word!r}")
 
     def _check(self, option: Option, value: Any) -> None:
-        if option.choices is not None and value not in option.choices:
-            self._refuse(option, f"invalid choice: {value!r} (choose from {', '.join(map(repr, option.choices))})")
+        if option.choices is None or value in option.choices:
+            return
+        choices = (*option.choices, *self.more.get(option.dest, ()))
+        if value not in choices:
+            self._refuse(option, f"invalid choice: {value!r} (choose from {', '.join(map(repr, choices))})")
 
     def _refuse(self, option: Option, message: str) -> NoReturn:
         self._error(f"argument {option.label}: {message}")

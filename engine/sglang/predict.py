@@ -16,6 +16,7 @@ from engine.errors import InvalidLaunch
 from engine.hardware import Gpu
 from engine.launch import PHASES, Launch, Phase
 from engine.models.facts import ModelFacts
+from engine.sglang import environ
 from engine.sglang.derived import num_dp_ranks
 from engine.sglang.engine_model import EngineModel
 from engine.sglang.graph_config import check_defaults
@@ -85,7 +86,7 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
     words = _without_model(launch.arguments, launch)
     defaults = check_defaults(launch.defaults, release.graph)
     try:
-        parsed = release.options.parse(words)
+        parsed = release.options.parse(words, environ.choices(launch.environment))
     except Refusal as refusal:
         return _refused(refusal, None, release, (), retired=retired_in(words, release))
     resolution = _resolution(release, parsed, launch, facts, gpu, defaults)
