@@ -13,6 +13,7 @@ from typing import Any
 from engine.guards.base import Examined, GraphChange, Hit
 from engine.guards.rewriting import with_backend, with_settings
 from engine.launch import PHASES, Phase
+from engine.plan import capture_plan
 from engine.sglang.predict import Predicted, predict
 from engine.sglang.spelling import meant
 from engine.verdict import Decision, Effective, PhaseGraph, Verdict, VerdictKind
@@ -51,7 +52,14 @@ def decide(
         hardware={**examined.gpu.to_dict(), "count": examined.launch.gpu_count},
         notes=(*_notes(predicted), *notes),
         policy=policy or {},
+        plan=_plan(examined, effective.graph if effective is not None else prediction.graph),
     )
+
+
+def _plan(examined: Examined, graph: Mapping[Phase, PhaseGraph] | None) -> dict[str, Any] | None:
+    if graph is None:
+        return None
+    return {phase: plan.to_dict() for phase, plan in capture_plan(examined, graph).items()}
 
 
 def engine_changes(predicted: Predicted) -> tuple[Decision, ...]:

@@ -185,7 +185,11 @@ class Effective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The answer to one launch. ``effective`` is None where the launch is rejected."""
+    """The answer to one launch.
+
+    ``effective`` is None where the launch is rejected, ``plan`` where the engine refuses it: the graphs of each phase,
+    as :mod:`engine.plan` makes them.
+    """
 
     verdict: VerdictKind
     summary: str
@@ -198,6 +202,7 @@ class Verdict:
     hardware: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     policy: Mapping[str, Any] = field(default_factory=dict)
+    plan: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -212,4 +217,5 @@ class Verdict:
             "ledger": [d.to_dict() for d in self.ledger],
             "notes": list(self.notes),
             "policy": dict(self.policy),
+            "plan": None if self.plan is None else dict(self.plan),
         }

@@ -113,6 +113,8 @@ class ValidationOut(Answer):
     effective: EffectiveOut | None
     ledger: list[DecisionOut]
     notes: list[str]
+    policy: dict[str, Any]
+    plan: dict[str, Any] | None
 
 
 class ChangeOut(Answer):

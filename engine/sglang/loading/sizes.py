@@ -13,8 +13,8 @@ def unset(r: Resolution) -> str | None:
     return None if r.graph["prefill"].bs else "no capture size is set"
 
 
-def fitting(r: Resolution) -> str | None:
-    """Every size is larger than requests times context length.
+def most_tokens(r: Resolution) -> int:
+    """The largest prefill size that requests can fill: request slots times context length, in tokens.
 
     The slots that free memory leaves are not known before the load, so the limit here is the highest possible.
     """
@@ -23,8 +23,13 @@ def fitting(r: Resolution) -> str | None:
     if prefill.backend == "full":
         wanted = prefill.full_prefill_max_req
         slots = min(slots, max(args.chunked_prefill_size // 512, 1) if wanted is None else wanted)
-    most = slots * r.model.context_len
-    smallest = min(prefill.bs or (0,))
+    return slots * r.model.context_len
+
+
+def fitting(r: Resolution) -> str | None:
+    """Every size is larger than requests times context length."""
+    most = most_tokens(r)
+    smallest = min(r.graph["prefill"].bs or (0,))
     if smallest > most:
         return f"the smallest capture size, {smallest} tokens, is above the {most} tokens that requests can hold"
     return None

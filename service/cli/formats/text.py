@@ -137,6 +137,7 @@ def _ledger(ledger: Sequence[Decision]) -> Iterator[str]:
 
 
 def _more(verdict: Verdict) -> Iterator[str]:
+    yield from _plan(verdict.plan or {})
     if verdict.prediction.log:
         yield "What the engine would print"
         for line in verdict.prediction.log:
@@ -144,6 +145,30 @@ def _more(verdict: Verdict) -> Iterator[str]:
     if verdict.prediction.unexamined:
         listed = ", ".join(verdict.prediction.unexamined)
         yield from wrapped(f"Without bearing on graphs: {clean(listed)}", hanging="  ")
+
+
+def _plan(plan: Mapping[str, Any]) -> Iterator[str]:
+    """How many graphs, in which order, at what cost by which source, and what has none."""
+    if plan:
+        yield "Plan (estimates, each with its source; nothing here is measured)"
+    for phase in PHASES:
+        if phase not in plan:
+            continue
+        part = plan[phase]
+        text = f"{phase}: no graph"
+        if part["graphs"]:
+            sizes = part["sizes"]
+            text = f"{phase}: {part['graphs']} graphs, from {sizes[0]} down to {sizes[-1]} {_UNITS[phase]}"
+        for what in ("memory", "time"):
+            if part[what] is not None:
+                text += f"; {what} {_range(part[what])}"
+        yield from wrapped(clean(f"{text}. Runs eagerly: {part['eager']}."), indent="  ", hanging="    ")
+
+
+def _range(estimate: Mapping[str, Any]) -> str:
+    high = "" if estimate["high"] is None else f" to {estimate['high']:g}"
+    sources = " and ".join(dict.fromkeys(s for s in (estimate["low_source"], estimate["high_source"]) if s))
+    return f"{estimate['low']:g}{high} {estimate['unit']} ({sources})"
 
 
 def _value(value: Any) -> str:
