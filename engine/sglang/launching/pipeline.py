@@ -23,7 +23,7 @@ def run(r: Resolution) -> None:
             "Pipeline parallelism is not compatible with overlap schedule, speculative decoding",
         )
     require(
-        args.min_free_slots_delay is None,
+        args.min_free_slots_delay is None or not r.since(0, 5, 18),
         "--min-free-slots-delay is not supported with pipeline parallelism: allocatable slots per microbatch are "
         "bounded "
         "by pp-max-micro-batch-size, so the threshold may never be reached",
