@@ -1,16 +1,18 @@
-"""Speed, side by side in one run: parsing, prediction, the whole check, the command, and the real engine where it is.
+"""Speed, side by side in one run: parsing, prediction, guards, the whole check, the command, and the real engine.
 
-    python scripts/bench.py [--rounds 5] [--engine COMMAND | --no-engine]
+    python scripts/bench.py [--rounds 5] [--engine-command COMMAND | --no-engine]
 
 The launches are those of ``api_tests/conformance``. In process every launch is warm (its model and its release were
-read before). COMMAND reads one JSON case a line (``{"id", "config", "argv", "env"}``) and writes one answer a line with
-the engine's own argument resolution; without it, one beside the optional test material is taken. The machine's other
-load shows in every figure; the ratios, measured in the same minutes, are what to compare.
+read before), and the best of its rounds counts. COMMAND reads one JSON case a line (``{"id", "config", "argv",
+"env"}``) and writes one JSON answer a line with the engine's own argument resolution; without the option it is what
+GRAPHGATE_ENGINE_PYTHON holds, or the one beside the optional test material. The machine's other load shows in every
+figure by the clock; the ratios, measured in the same minutes, are what to compare.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import resource
@@ -27,6 +29,8 @@ from pathlib import Path
 from api_tests.conformance.launches import CONFIGS, Case, cases
 from api_tests.material import MATERIAL, ROOT
 from engine.errors import QuestionError
+from engine.guards import findings_for
+from engine.guards.base import Examined
 from engine.hardware import gpu_named
 from engine.launch import Launch, ModelRef
 from engine.models.facts import ModelFacts
@@ -61,8 +65,8 @@ def launches(gpu: str | None = None) -> list[tuple[Case, Launch, ModelFacts]]:
     return out
 
 
-def medians_us(kinds: Mapping[str, Sequence[Callable[[], object]]], rounds: int) -> dict[str, float]:
-    """For each kind the median over its calls of the best of ``rounds`` times, in microseconds.
+def best_us(kinds: Mapping[str, Sequence[Callable[[], object]]], rounds: int) -> dict[str, list[float]]:
+    """For each kind the best of ``rounds`` times of each of its calls, in microseconds.
 
     The kinds take turns, call by call, so that the machine's other load falls on all of them alike.
     """
@@ -73,11 +77,11 @@ def medians_us(kinds: Mapping[str, Sequence[Callable[[], object]]], rounds: int)
                 started = time.perf_counter_ns()
                 calls[index]()
                 best[kind][index] = min(best[kind][index], (time.perf_counter_ns() - started) / 1000)
-    return {kind: statistics.median(times) for kind, times in best.items()}
+    return best
 
 
-def in_process(rounds: int) -> dict[str, float]:
-    """Microseconds a launch."""
+def in_process(rounds: int) -> dict[str, tuple[float, float]]:
+    """Microseconds a launch: the median, and what nineteen in twenty stay below."""
     release, gpu, models = release_named(RELEASE), gpu_named(GPU), Models(CONFIGS)
     asked = launches(GPU)
 
@@ -90,16 +94,38 @@ def in_process(rounds: int) -> dict[str, float]:
     def line(text: bytes) -> str:
         return json.dumps(answer_line(text, models))
 
+    def guards(examined: Examined) -> object:
+        # A fresh one: what the guards share is worked out once for each launch.
+        return findings_for(
+            Examined(launch=examined.launch, facts=examined.facts, gpu=gpu, predicted=examined.predicted)
+        )
+
+    predicted = [Examined(launch=a, facts=b, gpu=gpu, predicted=predict(a, b, gpu)) for _, a, b in asked]
     lines = [json.dumps(_case(case)).encode() for case, _, _ in asked]
     calls: dict[str, list[Callable[[], object]]] = {
         "parsing the command line": [partial(parse, launch) for _, launch, _ in asked],
         "prediction, parsing included": [partial(predict, launch, facts, gpu) for _, launch, facts in asked],
+        "guards, suggested launches proven": [partial(guards, examined) for examined in predicted],
         "whole check, guards and policy included": [partial(check_facts, launch, facts) for _, launch, facts in asked],
         "case line in, answer line out": [partial(line, text) for text in lines],
     }
-    found = medians_us(calls, rounds)
-    parsing = found["parsing the command line"]
-    return {**found, "prediction without parsing": found["prediction, parsing included"] - parsing}
+    found = best_us(calls, rounds)
+    both = zip(found["prediction, parsing included"], found["parsing the command line"], strict=True)
+    found["prediction without parsing"] = [whole - parsing for whole, parsing in both]
+    return {
+        kind: (statistics.median(found[kind]), statistics.quantiles(found[kind], n=20)[-1])
+        for kind in sorted(found, key=_SHOWN.index)
+    }
+
+
+_SHOWN = (
+    "parsing the command line",
+    "prediction without parsing",
+    "prediction, parsing included",
+    "guards, suggested launches proven",
+    "whole check, guards and policy included",
+    "case line in, answer line out",
+)
 
 
 def _case(case: Case) -> dict[str, object]:
@@ -114,19 +140,30 @@ def _case(case: Case) -> dict[str, object]:
     }
 
 
-def _seconds(command: Sequence[str]) -> float:
+def _seconds(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds of one run by the clock, and of the processor time that it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 - our own commands
-    return time.perf_counter() - started
+    spent = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def cold(rounds: int) -> tuple[float, float]:
-    """Seconds of a bare interpreter, and of ``graphgate check`` from start to exit; taken in turn."""
+def cold(rounds: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Seconds (clock, processor) of a bare interpreter, and of ``graphgate check`` from start to exit; in turn."""
+    for package in ("engine", "service"):  # as an installation leaves them, whatever this environment says of bytecode
+        compileall.compile_dir(ROOT / package, quiet=2)
     config = str(CONFIGS / "qwen3-next.json")
     check = [sys.executable, "-m", "service", "check", config, "--", "--tp-size", "8"]
     bare = [sys.executable, "-c", "pass"]
-    pairs = [(_seconds(bare), _seconds(check)) for _ in range(rounds + 1)][1:]
-    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+    runs = [(_seconds(bare), _seconds(check)) for _ in range(rounds + 1)][1:]
+    first, second = zip(*runs, strict=True)
+    return _median(first), _median(second)
+
+
+def _median(runs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return statistics.median(clock for clock, _ in runs), statistics.median(processor for _, processor in runs)
 
 
 def many() -> tuple[int, float, float]:
@@ -135,10 +172,8 @@ def many() -> tuple[int, float, float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cases.jsonl"
         file.write_text(text, encoding="utf-8")
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent = _seconds([sys.executable, "-m", "service", "check", "--cases", str(file), "--models-dir", str(CONFIGS)])
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        command = [sys.executable, "-m", "service", "check", "--cases", str(file), "--models-dir", str(CONFIGS)]
+        spent, processor = _seconds(command)
     number = text.count("\n")
     return number, number / spent, number / processor
 
@@ -167,6 +202,7 @@ def real_engine(command: Sequence[str]) -> tuple[float, float] | None:
 
 def engine_command(asked: str | None) -> list[str] | None:
     """The command that runs the real engine's resolution: the one asked for, or the one that lies by the material."""
+    asked = asked or os.environ.get("GRAPHGATE_ENGINE_PYTHON")
     if asked:
         return shlex.split(asked)
     beside = MATERIAL / "oracle" / "oracle"
@@ -177,28 +213,32 @@ def main() -> int:
     """Measure and print."""
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--rounds", type=int, default=5)
-    reader.add_argument("--engine", metavar="COMMAND")
+    reader.add_argument("--engine-command", metavar="COMMAND", help="also GRAPHGATE_ENGINE_PYTHON")
     reader.add_argument("--no-engine", action="store_true")
     asked = reader.parse_args()
     number = len(launches(GPU))
-    print(f"In process, warm: median of {number} launches on {GPU}, each the best of {asked.rounds} rounds")
+    print(f"{os.cpu_count()} processors; processes waiting or running in the last minute: {os.getloadavg()[0]:.1f}")
+    print(f"In process, warm: {number} launches of {RELEASE} on {GPU}, each the best of {asked.rounds} rounds")
     inside = in_process(asked.rounds)
-    whole = inside["whole check, guards and policy included"]
-    for what, microseconds in inside.items():
-        print(f"  {what:<42} {microseconds:9.0f} us   {microseconds / whole:5.2f} of a whole check")
-    bare, check = cold(asked.rounds)
-    print("Cold start: median from start to exit")
-    print(f"  {'python -c pass':<42} {1000 * bare:9.0f} ms")
-    print(f"  {'graphgate check':<42} {1000 * check:9.0f} ms   {check / bare:5.1f} x the bare interpreter")
+    whole = inside["whole check, guards and policy included"][0]
+    for what, (median, most) in inside.items():
+        print(f"  {what:<42} {median:9.0f} us   {median / whole:5.2f} of a whole check; 19 in 20 below {most:.0f} us")
+    (bare, bare_processor), (check, check_processor) = cold(asked.rounds)
+    print(f"Cold start: median of {asked.rounds} from start to exit, by the clock and by processor time")
+    print(f"  {'python -c pass':<42} {1000 * bare:9.0f} ms  {1000 * bare_processor:7.0f} ms")
+    print(
+        f"  {'graphgate check':<42} {1000 * check:9.0f} ms  {1000 * check_processor:7.0f} ms   "
+        f"{check / bare:5.1f} x the bare interpreter"
+    )
     lines, clock, processor = many()
     print(f"graphgate check --cases: {lines} launches in one process, its start included")
     print(f"  {'by the clock':<42} {clock:9.0f} launches/s")
     print(f"  {'by processor time':<42} {processor:9.0f} launches/s a core")
-    command = None if asked.no_engine else engine_command(asked.engine)
+    command = None if asked.no_engine else engine_command(asked.engine_command)
     answer = real_engine(command) if command else None
     print("The real engine's own argument resolution")
     if answer is None:
-        print("  not measured: " + ("it did not answer" if command else "not here; --engine COMMAND runs it"))
+        print("  not measured: " + ("it did not answer" if command else "not here; --engine-command COMMAND runs it"))
         return 0
     first, further = answer
     print(f"  {'start to first answer':<42} {1000 * first:9.0f} ms   {first / check:5.1f} x graphgate check")
