@@ -5,6 +5,10 @@ from __future__ import annotations
 from engine.sglang.loading.views import unseen_kinds, view_of
 from engine.sglang.resolution import Resolution
 
+_MIXERS = ("NemotronHForCausalLM", "NemotronHPuzzleForCausalLM")
+_PLACEHOLDERS = frozenset({"moe", "mlp"})
+"""Until 0.5.18 a layer whose ``mixer`` has no attention is counted with a placeholder (``layer_setup.py``)."""
+
 
 def missing(r: Resolution) -> str | None:
     """The class keeps its decoder layers where the engine does not look."""
@@ -22,6 +26,8 @@ def addressable(r: Resolution) -> str | None:
         return f"a pipeline stage of {r.model.arch} does not hold every layer, and does not say which it holds"
     unseen = unseen_kinds(r, view)
     if not unseen:
+        return None
+    if not r.since(0, 5, 19) and r.model.arch in _MIXERS and _PLACEHOLDERS.issuperset(unseen):
         return None
     backend = r.graph["prefill"].backend
     if backend == "breakable" and view.moe.issuperset(unseen) and _sm(r) in view.hybrid_graph:
