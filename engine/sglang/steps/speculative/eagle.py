@@ -6,7 +6,7 @@ from engine.sglang.derived import attention_backends, attn_dp_enabled
 from engine.sglang.resolution import Refusal, Resolution
 from engine.sglang.steps.refusals import invalid, require
 from engine.sglang.steps.speculative import iquest_q1
-from engine.sglang.steps.speculative.limits import limit_running_requests
+from engine.sglang.steps.speculative.limits import limit_running_requests, no_overlap_on_a_cpu
 
 _DRAFT_INSIDE = frozenset(
     {
@@ -37,6 +37,7 @@ def run(r: Resolution) -> None:
     if algorithm == "STANDALONE" and attn_dp_enabled(args):
         raise invalid("Currently standalone speculative decoding does not support dp attention.")
     limit_running_requests(r)
+    no_overlap_on_a_cpu(r)
     if args.disable_overlap_schedule:
         r.warn("WARNING: Non-overlap (synchronous) spec v2 is used for eagle/eagle3/standalone speculative decoding.")
     if args.enable_mixed_chunk and (algorithm not in _MIXED_CHUNK or not r.since(0, 5, 19)):

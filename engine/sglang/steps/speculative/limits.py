@@ -18,6 +18,13 @@ def limit_running_requests(r: Resolution) -> None:
         )
 
 
+def no_overlap_on_a_cpu(r: Resolution) -> None:
+    """From 0.5.16 on, since when drafts run on a CPU too."""
+    if r.args.device == "cpu" and not r.args.disable_overlap_schedule and r.since(0, 5, 16):
+        r.set("disable_overlap_schedule", True, "drafting on a CPU does not overlap")
+        r.warn("WARNING: Overlap schedule is not implemented for speculative decoding on CPU.")
+
+
 def drop_mixed_chunk(r: Resolution, name: str) -> None:
     """Before 0.5.19 no drafting algorithm mixes prefill chunks with decoding."""
     if r.args.enable_mixed_chunk and not r.since(0, 5, 19):

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from engine.sglang.derived import attn_dp_enabled
-from engine.sglang.resolution import Resolution
+from engine.sglang.resolution import Resolution, Version
 from engine.sglang.steps.refusals import invalid
-from engine.sglang.steps.speculative.limits import limit_running_requests
+from engine.sglang.steps.speculative.limits import limit_running_requests, no_overlap_on_a_cpu
+from engine.sglang.versioned import FIRST, at
 
 _DRAFT_TOKENS = 12
+_DEVICES: tuple[tuple[Version, tuple[tuple[str, ...], str]], ...] = (
+    ((0, 5, 21), (("cuda", "cpu", "xpu"), "CUDA, CPU, or XPU devices")),
+    ((0, 5, 16), (("cuda", "cpu"), "CUDA or CPU devices")),
+    (FIRST, (("cuda",), "CUDA device")),
+)
 
 
 def run(r: Resolution) -> None:
     """Branches are the breadth of its search; a tree over pages needs FlashInfer."""
     args = r.args
-    if args.device not in ("cuda", "cpu", "xpu"):
-        raise invalid("Ngram speculative decoding only supports CUDA, CPU, or XPU devices.")
+    devices, named = at(_DEVICES, r.release.version)
+    if args.device not in devices:
+        raise invalid(f"Ngram speculative decoding only supports {named}.")
+    no_overlap_on_a_cpu(r)
     limit_running_requests(r)
     r.set("enable_mixed_chunk", False, "NGRAM does not support it")
     r.set("speculative_eagle_topk", args.speculative_ngram_max_bfs_breadth, "--speculative-ngram-max-bfs-breadth")
