@@ -44,7 +44,7 @@ from service.cli.cases import Models, answer_line
 RELEASE = "0.5.23"
 GPU = "H200"
 ENGINE_LAUNCHES = 20
-CASE_REPEATS = 5
+CASE_REPEATS = 20
 
 
 def launches(gpu: str | None = None) -> list[tuple[Case, Launch, ModelFacts]]:
