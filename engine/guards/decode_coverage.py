@@ -2,11 +2,12 @@
 
 ## What it does
 Looks for a `--max-running-requests` (for each attention data-parallel group) above the largest decode graph, and for
-`--disable-cuda-graph-padding` with capture sizes that leave gaps.
+`--disable-cuda-graph-padding`.
 
 ## Why it is bad
 A batch larger than the largest graph runs eagerly, which makes it slower, which makes it stay large: throughput falls
-and does not recover. Without padding a batch between two sizes runs eagerly too. Nothing in the log says so.
+and does not recover. Nothing in the log says so. Without padding a batch between two sizes runs eagerly
+too, or every size is captured on its own: hundreds of graphs, with their start-up time and memory.
 
 ## What to do
 Raise `--cuda-graph-max-bs-decode` to the number of requests, or lower `--max-running-requests`.
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.guards.base import Examined, Hit, Rule, report, source
-from engine.guards.words import with_graph
+from engine.guards.words import with_graph, without
 
 
 def check(examined: Examined) -> Iterator[Hit]:
@@ -40,12 +41,14 @@ def check(examined: Examined) -> Iterator[Hit]:
         arguments = with_graph(examined.launch.arguments, examined.predicted.release, "decode", "bs")
         suggestion = with_graph(arguments, examined.predicted.release, "decode", "max_bs", limit)
         yield Hit(finding=RULE.finding("warning", message, remedy, suggestion=suggestion))
-    if args.disable_cuda_graph_padding and len(set(decode.bs or ())) < largest:
-        message = (
-            f"--disable-cuda-graph-padding with {len(set(decode.bs or ()))} sizes up to {largest}: a batch between two "
-            "sizes runs eagerly."
+    if args.disable_cuda_graph_padding:
+        sizes = len(set(decode.bs or ()))
+        message = f"--disable-cuda-graph-padding with {sizes} decode sizes up to {largest}: " + (
+            "a batch between two sizes runs eagerly." if sizes < largest else "every size is captured on its own."
         )
-        yield Hit(finding=RULE.finding("warning", message, "Leave --disable-cuda-graph-padding out."))
+        suggestion = without(examined.launch.arguments, examined.predicted.release, "disable_cuda_graph_padding")
+        remedy = "Leave --disable-cuda-graph-padding out."
+        yield Hit(finding=RULE.finding("warning", message, remedy, suggestion=suggestion))
 
 
 def _groups(examined: Examined) -> int:

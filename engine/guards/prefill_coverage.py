@@ -14,7 +14,8 @@ Make the largest size, the chunk and a step of the ladder agree: `--cuda-graph-m
 prefill-size`.
 
 ## Exceptions
-Sizes that the engine chose are not looked at, and the full backend, which is meant for short prompts, neither.
+For the chunk and the ladder only sizes that the operator wrote are looked at. The full backend, which is meant for
+short prompts, is not looked at.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ def check(examined: Examined) -> Iterator[Hit]:
     prefill = examined.prefill
     if prefill.backend in ("disabled", "full") or not prefill.bs:
         return
+    yield from _dropped(examined)
     if not _written(examined):
         return
     locked = examined.resolution.locked
-    yield from _dropped(examined)
     largest, chunk, asked = max(prefill.bs), examined.args.chunked_prefill_size, prefill.max_bs
     if asked is not None and largest < asked and ("prefill", "bs") not in locked:
         message = (
