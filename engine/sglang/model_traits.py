@@ -116,17 +116,39 @@ def overrides_of(text: str | None) -> Any:
         raise Refusal("JSONDecodeError", str(error)) from None
 
 
+_DERIVED: Mapping[str, tuple[str, frozenset[str]]] = {
+    "inkling_mm_model": (
+        "InklingMMConfig",
+        frozenset(
+            (
+                "vocab_size",
+                "hidden_size",
+                "num_hidden_layers",
+                "num_attention_heads",
+                "num_key_value_heads",
+                "head_dim",
+                "mamba_chunk_size",
+            )
+        ),
+    )
+}
+"""The fields that a configuration class only derives, by model type (SGLang 0.5.18, ``configs/inkling.py``)."""
+
+
 def apply_overrides(hf: HfConfig, overrides: Any, lists: ArchitectureLists) -> None:
     """Write the operator's own fields over the configuration.
 
     Those of a sub-configuration are merged into it since 0.5.17, those of the rope scaling since 0.5.23.
 
     Raises:
-        Refusal: the overrides are no object, or a value is of the wrong type.
+        Refusal: the overrides are no object, a field is derived, or a value is of the wrong type.
     """
     if not isinstance(overrides, Mapping):
         raise Refusal("AttributeError", f"'{type(overrides).__name__}' object has no attribute 'items'")
+    own, derived = _DERIVED.get(str(hf.get("model_type")), ("", frozenset()))
     for key, value in overrides.items():
+        if key in derived:
+            raise Refusal("AttributeError", f"property '{key}' of '{own}' object has no setter")
         current = hf.get(key)
         if isinstance(value, Mapping) and isinstance(current, HfConfig) and lists.since(0, 5, 17):
             for name, inner in value.items():
