@@ -38,6 +38,14 @@ def read(r: Resolution, name: str) -> Any:
         return row["default"]
 
 
+def whole_number(r: Resolution, name: str) -> int | None:
+    """A variable that the release reads as a whole number without declaring it; None where it holds none."""
+    try:
+        return int(r.environment.get(name, ""))
+    except ValueError:
+        return None
+
+
 def known(r: Resolution, name: str) -> bool:
     """Whether the release declares the variable."""
     return name in r.release.tables["environment"]

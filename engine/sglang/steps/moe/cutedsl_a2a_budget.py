@@ -22,7 +22,10 @@ def run(r: Resolution) -> None:
     if args.max_prefill_tokens <= 0 or args.disaggregation_mode == "decode":
         return
     needed = _largest_forward(r)
-    per_rank = environ.read(r, _VARIABLE) or _DEFAULT
+    declared = environ.known(r, _VARIABLE)  # from 0.5.17 on
+    per_rank = (environ.read(r, _VARIABLE) or _DEFAULT) if declared else environ.whole_number(r, _VARIABLE)
+    if per_rank is None:
+        per_rank = _DEFAULT
     capacity = per_rank * args.ep_size
     if capacity < needed:
         share = (needed + args.ep_size - 1) // args.ep_size
