@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.guards.base import Examined, Hit, Rule, report, source
+from engine.guards.base import Examined, Hit, Rule, source
 from engine.guards.words import without
 from engine.sglang.derived import uses_mla
 from engine.sglang.platform import platform_of
@@ -71,7 +71,6 @@ RULE = Rule(
     severity="error",
     confidence="certain",
     evidence=(
-        report(37418, "attention backends and what they support", pull=True),
         source(
             "0.5.23",
             "layers/attention/attention_registry.py",

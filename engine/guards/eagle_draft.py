@@ -43,12 +43,11 @@ def check(examined: Examined) -> Iterator[Hit]:
 
 def _conditions(examined: Examined) -> Iterator[str]:
     args = examined.args
-    if (
-        not examined.since(0, 5, 23)
-        and "triton" in examined.attention_backends
-        and examined.resolution.model.is_hybrid_swa
-    ):
-        yield "on a hybrid sliding-window model Triton's draft-extend graph has no window indices"
+    if not examined.since(0, 5, 23) and examined.resolution.model.is_hybrid_swa:
+        if "triton" in examined.attention_backends:
+            yield "on a hybrid sliding-window model Triton's draft-extend graph has no window indices"
+        elif not examined.since(0, 5, 15):
+            yield "a report shows the draft graph of a sliding-window model failing as the batch shrinks"
     if args.enable_hierarchical_cache:
         yield "with a hierarchical cache, reports show the draft's graph and its cache disagreeing"
     if (args.speculative_num_draft_tokens or 0) > _MANY:
@@ -68,8 +67,10 @@ RULE = Rule(
     confidence="likely",
     evidence=(
         report(29858, "the draft-extend graph lacks window buffers on hybrid sliding-window models", pull=True),
-        report(28569, "draft graphs of EAGLE"),
-        report(22930, "EAGLE draft graphs with other features"),
+        report(
+            28569, "EAGLE3 on gpt-oss-120b, a sliding-window model: the draft graph's replay hits an illegal access"
+        ),
+        report(19177, "a hierarchical cache, drafting and graphs: illegal memory access", pull=True),
         source(
             "0.5.22",
             "layers/attention/triton_backend.py",

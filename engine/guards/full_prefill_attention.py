@@ -69,7 +69,7 @@ RULE = Rule(
         Evidence(
             kind="report",
             reference="https://github.com/sgl-project/sglang/pull/27988",
-            says="which attention backends got metadata for full prefill graphs",
+            says="full prefill graphs and the attention backends that serve them",
         ),
         Evidence(
             kind="report",

@@ -46,7 +46,7 @@ RULE = Rule(
     severity="error",
     confidence="certain",
     evidence=(
-        report(38673, "Gemma 4 unified does not start"),
+        report(38673, "defaults and defects of special architectures"),
         source("0.5.20", "models/gemma4_mm.py", "the parent reads lm_head_is_tied"),
         source(
             "0.5.21", "models/gemma4_unified.py, __init__", "the unified class sets lm_head_is_tied; 0.5.20 does not"

@@ -59,7 +59,7 @@ RULE = Rule(
     confidence="certain",
     evidence=(
         report(27948, "the memory saver and breakable graphs", pull=True),
-        report(1998, "a trainer that pauses its server stops at start-up", repository="THUDM/slime"),
+        report(1998, "graphs and the memory saver in a trainer", repository="THUDM/slime"),
         source(
             "0.5.23",
             "model_executor/runner_backend/breakable_cuda_graph_backend.py, __init__",

@@ -78,7 +78,7 @@ RULE = Rule(
     severity="error",
     confidence="certain",
     evidence=(
-        report(33723, "elastic scale-up and graphs", pull=True),
+        report(33723, "features that refuse graphs or switch them off", pull=True),
         source(
             "0.5.23",
             "arg_groups/parallel_hook.py",

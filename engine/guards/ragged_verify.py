@@ -63,8 +63,8 @@ RULE = Rule(
     severity="error",
     confidence="certain",
     evidence=(
-        report(36481, "compact ragged verification on a hybrid model"),
-        report(33356, "compact ragged verification"),
+        report(36481, "an illegal memory access of the Triton backend in verification capture on Qwen3.5"),
+        report(33412, "compact verification dies in decode capture on compute capability 12.0"),
         source(
             "0.5.23",
             "model_executor/runner/decode_cuda_graph_runner.py, __init__",

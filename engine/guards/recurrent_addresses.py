@@ -1,12 +1,13 @@
 """Graphs of recurrent models with memory that moves or is shared.
 
 ## What it does
-Looks for a state-carrying model with a graph and `--enable-symm-mem` (with tensor parallelism), or `--enable-memory-
-saver`.
+Looks for a state-carrying model with a graph and `--enable-symm-mem` (with tensor parallelism), or
+`--enable-memory-saver`.
 
 ## Why it is bad
-A captured symmetric-memory all-reduce gave slightly wrong numbers, which attention forgives and a recurrent state
-keeps: outputs drift. The memory saver's pause and resume replaces the states' memory while graphs keep its addresses.
+A symmetric-memory all-reduce that was captured into a graph gave slightly wrong numbers, which attention forgives and a
+recurrent state keeps: workers answered with garbage until they were restarted. The memory saver's pause discards the
+contents of what it pauses; state slots and what capture initialized come back undefined, and replays read them.
 
 ## What to do
 Leave the option out for these models, or switch graphs off.
@@ -42,8 +43,8 @@ def check(examined: Examined) -> Iterator[Hit]:
         yield Hit(finding=RULE.finding("warning", message, "Leave --enable-symm-mem out.", suggestion=suggestion))
     if args.enable_memory_saver:
         message = (
-            f"--enable-memory-saver on a model with recurrent state: after a pause and resume the graphs of SGLang "
-            f"{examined.release} can hold addresses of memory that was replaced."
+            f"--enable-memory-saver on a model with recurrent state: after a pause and resume, graphs of SGLang "
+            f"{examined.release} can read state whose contents the pause discarded."
         )
         remedy = "Do not pause this server, or switch graphs off for it."
         yield Hit(finding=RULE.finding("warning", message, remedy))
@@ -61,8 +62,9 @@ RULE = Rule(
     severity="warning",
     confidence="likely",
     evidence=(
-        report(33130, "recurrent states under pause and resume", pull=True),
-        report(27140, "symmetric memory and recurrent states", pull=True),
+        report(29946, "a captured symmetric-memory all-reduce corrupts the state of Qwen3.5 on eight H100", pull=True),
+        report(33037, "symmetric memory under graphs is forced off on Kimi hybrids", pull=True),
+        report(32718, "a pause discards what graphs initialized at capture, and replays consume garbage", pull=True),
         source(
             "0.5.18", "arg_groups/kimi_k3_hook.py", "the engine itself takes symmetric memory off a recurrent model"
         ),

@@ -62,7 +62,7 @@ RULE = Rule(
     confidence="likely",
     evidence=(
         report(37111, "decode graphs on compute capability 12.x"),
-        report(37052, "decode graphs on compute capability 12.x"),
+        report(37052, "NEXTN under full decode graphs: invalid probabilities on both ranks, compute capability 12.1"),
         source(
             "0.5.23", "layers/attention/qwen_sparse_attn_backend.py", "the sparse backend captures its own metadata"
         ),

@@ -81,7 +81,7 @@ RULE = Rule(
     severity="note",
     confidence="certain",
     evidence=(
-        report(25921, "a server of one role captures no graphs of the other phase", pull=True),
+        report(25921, "roles of disaggregation and their graphs", pull=True),
         report(33723, "features that switch graphs off", pull=True),
         source(
             "0.5.23",
