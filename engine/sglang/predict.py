@@ -6,9 +6,10 @@ The prediction is the engine alone. Guards and policy come after it (:mod:`engin
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -118,16 +119,17 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
 
 def _reported(r: Resolution) -> dict[str, Any]:
     """The resolved arguments by the release's own names; before 0.5.22 attention's width was ``dp_size`` too."""
-    values = r.args.__dict__
-    args = {name: values[name] for name in _reported_names(r.release.text)}
+    names, values_of = _reported_names(r.release.text)
+    args = dict(zip(names, values_of(r.args.__dict__), strict=True))
     if not r.since(0, 5, 22):
         args["dp_size"] = num_dp_ranks(r.args)
     return args
 
 
 @cache
-def _reported_names(release: str) -> tuple[str, ...]:
-    return tuple(name for name in REPORTED if name in release_named(release).defaults)
+def _reported_names(release: str) -> tuple[tuple[str, ...], Callable[[Mapping[str, Any]], tuple[Any, ...]]]:
+    names = tuple(name for name in REPORTED if name in release_named(release).defaults)
+    return names, itemgetter(*names)
 
 
 def _resolution(
