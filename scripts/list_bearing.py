@@ -1,4 +1,4 @@
-"""List the engine arguments that the resolution steps read: what is given beyond them has no bearing on graphs.
+"""List the engine arguments that steps, launcher checks and guards read: the others have no bearing on graphs.
 
 python scripts/list_bearing.py            writes engine/sglang/bearing.json
 python scripts/list_bearing.py --check    fails where the file is not what this script writes
@@ -32,7 +32,12 @@ def read_in(path: Path) -> set[str]:
 
 def main() -> int:
     arguments = {name for text in known_releases() for name in release_named(text).defaults}
-    sources = [*FOLDER.glob("steps/**/*.py"), *FOLDER.glob("*.py")]
+    sources = [
+        *FOLDER.glob("steps/**/*.py"),
+        *FOLDER.glob("launching/**/*.py"),
+        *FOLDER.glob("*.py"),
+        *(FOLDER.parent / "guards").glob("*.py"),
+    ]
     read = set().union(*(read_in(path) for path in sources))
     value = {"made_by": "python scripts/list_bearing.py", "arguments": sorted(arguments & read - NOT_READ)}
     text = json.dumps(value, indent=1) + "\n"

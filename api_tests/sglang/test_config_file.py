@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
+from api_tests.conformance.launches import config
+from engine.errors import InvalidLaunch
+from engine.hardware import gpu_named
+from engine.launch import Launch, ModelRef
+from engine.models.facts import ModelFacts
 from engine.sglang.config_file import file_named, merged
+from engine.sglang.predict import predict
 from engine.sglang.releases import release_named
 from engine.sglang.resolution import Refusal
 
@@ -41,3 +47,13 @@ def test_a_file_is_merged_as_the_engine_merges_it(case: dict[str, Any], release:
 def test_the_file_is_named_by_two_words() -> None:
     assert file_named(["--tp", "2", "--config", "a.yaml"]) == "a.yaml"
     assert file_named(["--config=a.yaml"]) is None
+
+
+def test_another_configuration_in_the_place_of_the_models_is_asked_for() -> None:
+    launch = Launch(
+        model=ModelRef(path="llama"), release="0.5.23", gpu="H200", arguments=("--decrypted-config-file", "/a.json")
+    )
+    facts = ModelFacts(model_id=None, source="inline", config=config("llama"))
+    with pytest.raises(InvalidLaunch, match="decrypted-config-file") as caught:
+        predict(launch, facts, gpu_named("H200"))
+    assert caught.value.field == "arguments"

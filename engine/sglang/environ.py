@@ -2,6 +2,11 @@
 
 The table (name, kind, default, old name) is the release's; source: SGLang ``srt/environ.py``. A value that cannot be
 read counts as not set, as in the engine.
+
+Variables that the engine reads while its modules are imported (0.5.23) are no part of a resolution. They say what is
+installed or which hardware there is (``SGLANG_IS_FLASHINFER_AVAILABLE``, ``SGLANG_USE_CPU_ENGINE``,
+``SGLANG_USE_AITER``) or where models come from (``SGLANG_USE_MODELSCOPE``), and are taken as they are on a CUDA node
+with the engine's own image. One of them changes how a model is read and is followed: ``SGLANG_EXTERNAL_MM_MODEL_ARCH``.
 """
 
 from __future__ import annotations

@@ -90,6 +90,7 @@ def predict(launch: Launch, facts: ModelFacts, gpu: Gpu) -> Predicted:
         parsed = release.options.parse(words, environ.choices(launch.environment))
     except Refusal as refusal:
         return _refused(refusal, None, release, (), retired=retired_in(words, release))
+    _refuse_other_config(parsed)
     resolution = _resolution(release, parsed, launch, facts, gpu, defaults)
     try:
         for step, run in runs_of(release.version):
@@ -170,6 +171,15 @@ def _without_model(words: Sequence[str], launch: Launch) -> list[str]:
                 field="arguments",
             )
     return list(words)
+
+
+def _refuse_other_config(parsed: Parsed) -> None:
+    if parsed.values.get("decrypted_config_file"):
+        raise InvalidLaunch(
+            "--decrypted-config-file puts another configuration in the place of the model's, which is not known here.",
+            remedy="Send that file as the model's config, and leave the option out.",
+            field="arguments",
+        )
 
 
 def _refused(
