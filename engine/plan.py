@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from engine.guards.base import Examined
@@ -123,7 +124,7 @@ def _prefill(r: Resolution, graph: PhaseGraph, *, dropped: bool) -> PhasePlan:
         why = "every prefill: the graph is dropped while the model loads" if dropped else "every prefill"
         return PhasePlan(backend=graph.backend, sizes=(), covers=0, eager=why)
     most = most_tokens(r)
-    sizes = _largest_first([size for size in graph.bs if size <= most])
+    sizes = _largest_first(graph.bs if max(graph.bs) <= most else tuple(size for size in graph.bs if size <= most))
     if not sizes:
         return PhasePlan(backend=graph.backend, sizes=(), covers=0, eager="every prefill: no size fits the context")
     chunk = r.args.chunked_prefill_size
@@ -144,6 +145,7 @@ def _largest_first(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(set(sizes), reverse=True))
 
 
+@lru_cache(maxsize=512)
 def _time(graphs: int) -> Estimate:
     low, high = SECONDS_A_GRAPH
     return Estimate(
