@@ -103,8 +103,8 @@ def features(r: Resolution) -> None:
     require(
         not args.enable_two_batch_overlap or not r.since(0, 5, 20),
         f"{_FLAG} does not support --enable-two-batch-overlap: TBO's replay split hands each child a view without the "
-        "pre-translate write loc, so a captured decode replay raises. TODO(ch-wan): carry out_cache_loc_virtual into "
-        "the child view.",
+        "pre-translate write loc, so a captured decode replay raises. "
+        "TODO(ch-wan): carry out_cache_loc_virtual into the child view.",  # leftover-ok: the engine's own words
     )
     if not r.since(0, 5, 21):
         require(
