@@ -220,6 +220,8 @@ def _derive(facts: ModelFacts, release: str, args: Mapping[str, Any], sm: int) -
             "TypeError",
             f"'NoneType' object is not {word}" if enable is None else "argument of type 'NoneType' is not iterable",
         )
+    if not names:  # the operator wrote an empty list over the model's own
+        raise Refusal("IndexError", "list index out of range")
     architectures = tuple(names)
     m["architectures"] = architectures
     m["arch"] = architectures[0]
