@@ -41,7 +41,7 @@ def results_of(answer: Answer) -> list[Result]:
         title = f"{finding.rule} {finding.slug}"
         text = f"{answer.title}: {finding.message} {finding.remedy}"
         out.append(Result(rule=finding.rule, level=finding.severity, title=title, text=text))
-    if verdict.verdict == "adjusted" and not out:
+    if verdict.verdict == "adjusted" and all(result.level == "note" for result in out):
         text = f"{answer.title}: {verdict.summary}"
         out.append(Result(rule="engine-adjusts", level="warning", title="the engine changes this launch", text=text))
     return out
