@@ -1,117 +1,32 @@
-"""Read how one SGLang release's prefill graph sees each architecture's layers, and write it as data.
+"""Write how one SGLang release's prefill graph sees each architecture's layers, as data.
 
-Run it with a Python environment in which that release of SGLang can be imported (see docs/releases.md)::
+    python scripts/extract_layer_views.py 0.5.23 engine/sglang/releases --models SGLANG/srt/models \\
+        --observed 0.5.23.jsonl --observed-models SGLANG-0.5.23/srt/models
 
-    python scripts/extract_layer_views.py 0.5.23 engine/sglang/releases --harness HARNESS.py \\
-        --observations 0.5.23.jsonl --configs CONFIG.json ... < /dev/null
-
-HARNESS.py is a module with ``build(config_file, folder) -> (model_config, model)``, which makes the engine's own model
-class of a config.json without memory or weights. Every architecture of the release's registry is built from each
-CONFIG.json that names it; where none does, from one that names a relative (a class of the same file), or from the
-defaults of its configuration class. What was seen is appended to the observations file, so that a run that ends early
-goes on where it stopped; ``releases/0.5.23/layer_views.json`` is made of all of them. Only facts are written.
+writes ``releases/0.5.23/layer_views.json`` from what ``scripts/observe_layers.py`` saw of built models. An architecture
+that was not built in this release takes the view of the observed release where the classes of its layers look the same
+in both, then that of a built architecture with the same classes of layers, then what its syntax tree says; ``basis``
+tells which: "built", "carried", "source" or "assumed". Only facts are written.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib.util
-import inspect
-import io
 import json
-import logging
-import re
-import sys
-import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from engine.models.parsing import read_config
-from engine.models.reading import facts_of
+from _layer_sources import Look, Sources
 
 FALLBACK = "*"
 """Stands for every architecture that the registry does not hold: Transformers' own class, wrapped."""
 
+WRAPPED = "Transformers"
+"""How the names of the engine's wrappers begin."""
 
-def look(model: Any, model_config: Any) -> dict[str, Any]:
-    """What the engine's prefill graph set-up finds in a built model."""
-    from sglang.srt.model_executor import model_runner
-    from sglang.srt.model_loader.utils import resolve_language_model
-
-    seen: dict[str, Any] = {"class": type(model).__name__}
-    try:
-        owner = resolve_language_model(model)
-    except AttributeError:
-        return {**seen, "without": "language model"}
-    while not hasattr(owner, "layers") and hasattr(owner, "model"):
-        owner = owner.model
-    if not hasattr(owner, "layers"):
-        return {**seen, "without": "layers"}
-    found = model_runner.compute_attention_and_moe_layers(owner)
-    end = getattr(model, "end_layer", max(model_config.num_hidden_layers, model_config.num_attention_layers))
-    return {
-        **seen,
-        "layers": len(owner.layers),
-        "span": end - getattr(model, "start_layer", 0),
-        "stages": hasattr(model, "start_layer"),
-        "attention": [layer is not None for layer in found.attention_layers],
-        "moe": [layer is not None for layer in found.moe_layers],
-        "hybrid_graph": bool(getattr(owner, "supports_hybrid_prefill_graph", False)),
-    }
-
-
-def capability() -> int:
-    """The GPU's compute capability, 90 for 9.0."""
-    import torch
-
-    major, minor = torch.cuda.get_device_capability()
-    return int(major) * 10 + int(minor)
-
-
-def observe(harness: Any, config: dict[str, Any], origin: str, out: Any, basis: str) -> bool:
-    """Build one configuration, and append what was seen. False where the engine cannot build it."""
-    architecture = config["architectures"][0]
-    row: dict[str, Any] = {"architecture": architecture, "origin": origin, "basis": basis, "sm": capability()}
-    with tempfile.TemporaryDirectory() as root:
-        folder = Path(root) / "given"
-        folder.mkdir()
-        file = folder / (re.sub(r"\W", "-", f"{architecture}-{origin}") + ".json")
-        file.write_text(json.dumps(config))
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                model_config, model = harness.build(str(file), Path(root))
-                row |= look(model, model_config)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            row["error"] = f"{type(error).__name__}: {str(error)[:200]}"
-    with contextlib.suppress(Exception):
-        row["kinds"] = list(facts_of(read_config(json.dumps(config)), source="inline").layer_kinds)
-    print(json.dumps(row), file=out, flush=True)
-    return "error" not in row
-
-
-def default_configs(architecture: str, cls: type) -> Iterator[dict[str, Any]]:
-    """Configurations of the class's own kind with nothing but defaults."""
-    from transformers.models.auto import configuration_auto, modeling_auto
-
-    for name in dir(modeling_auto):
-        if name.endswith("_MAPPING_NAMES"):
-            for model_type, names in getattr(modeling_auto, name).items():
-                if architecture == names or (isinstance(names, tuple | list) and architecture in names):
-                    with contextlib.suppress(Exception):
-                        made = configuration_auto.CONFIG_MAPPING[model_type]()
-                        yield {**made.to_dict(), "model_type": model_type, "architectures": [architecture]}
-    with contextlib.suppress(Exception):
-        hint = inspect.signature(cls.__init__).parameters["config"].annotation
-        if isinstance(hint, str):
-            hint = getattr(sys.modules[cls.__module__], hint)
-        yield {**hint().to_dict(), "model_type": hint.model_type, "architectures": [architecture]}
+ATTENTION = ("attention", "chunked_attention", "sliding_attention")
 
 
 def summary(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -146,75 +61,97 @@ def summary(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return view
 
 
+def _served(row: dict[str, Any], registry: dict[str, str]) -> str:
+    """The name by which the built class is registered."""
+    if row["class"].startswith(WRAPPED):
+        return FALLBACK
+    return str(row["architecture"] if row["architecture"] in registry else row["class"])
+
+
+class Views:
+    """The views of one release, from observations of it or of another one."""
+
+    def __init__(self, release: str, sources: Sources, observed: Sources, rows: Iterable[dict[str, Any]]) -> None:
+        self.version = tuple(int(part) for part in release.split("."))
+        self.sources, self.observed = sources, observed
+        own: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        other: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            if "error" not in row:
+                registry = sources.registry if row["release"] == release else observed.registry
+                (own if row["release"] == release else other)[_served(row, registry)].append(row)
+        self.built = {name: summary(found) for name, found in own.items()}
+        self.carried = {name: summary(found) for name, found in other.items()}
+        self.alike: dict[Look, dict[str, Any]] = {}
+        for name in observed.registry:
+            look = observed.look(name)
+            view = self.built.get(name) or self.carried.get(name)
+            if look and view and "without" not in view:
+                self.alike.setdefault(look, view)
+
+    def view(self, name: str) -> dict[str, Any]:
+        """The view of one architecture."""
+        if name in self.built:
+            return {**self._graphs(name), **self.built[name], "basis": "built"}
+        if name == FALLBACK or name.startswith(WRAPPED):
+            wrapped = self.built.get(FALLBACK) or self.carried.get(FALLBACK, {"seen": "none"})
+            return {**wrapped, "basis": "built" if FALLBACK in self.built else "carried"}
+        if self.version < (0, 5, 16) and not self.sources.has_model(name):
+            return {"without": "language model", "basis": "source"}
+        look = self.sources.look(name)
+        hidden = [entry for entry in look if entry[2] != "seen"]
+        if self.version < (0, 5, 19) and hidden and all(holder == "mixer" for _, holder, _ in hidden):
+            return {"seen": "all", "stages": False, "basis": "source"}  # layers without attention were counted too
+        same = name in self.observed.registry and self.observed.look(name) == look
+        view = self.carried.get(name) if same else None
+        view = view or (self.alike.get(look) if look else None)
+        if view is not None:
+            kept = dict(view)
+            if self.version < (0, 5, 23):
+                kept.pop("hybrid_graph", None)
+                kept.pop("moe", None)
+            return {**kept, "basis": "carried"}
+        return self._from_source(look)
+
+    def _graphs(self, name: str) -> dict[str, Any]:
+        """What was seen on further GPUs of an architecture with the same classes of layers."""
+        look = self.sources.look(name) if name in self.sources.registry else frozenset()
+        alike = self.alike.get(look, {}) if self.version >= (0, 5, 23) else {}
+        return {key: alike[key] for key in ("hybrid_graph", "moe") if key in alike}
+
+    @staticmethod
+    def _from_source(look: Look) -> dict[str, Any]:
+        states = {"hidden" if state == "unknown" else state for _, _, state in look}
+        if not states or any(state == "unknown" and holder != "mixer" for _, holder, state in look):
+            return {"seen": "all", "basis": "assumed"}
+        if states == {"seen"}:
+            return {"seen": "all", "basis": "source"}
+        if states == {"hidden"}:
+            return {"seen": "none", "basis": "source"}
+        return {"seen": dict.fromkeys(ATTENTION, True), "rest": False, "basis": "source"}
+
+
 def main() -> None:
-    logging.disable(logging.WARNING)
     parser = argparse.ArgumentParser()
     parser.add_argument("release")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--harness", required=True)
-    parser.add_argument("--observations", type=Path, required=True)
-    parser.add_argument("--only-given", action="store_true", help="no registry walk: for a further GPU")
-    parser.add_argument("--configs", nargs="*", type=Path, default=[])
+    parser.add_argument("--models", type=Path, required=True, help="the release's srt/models")
+    parser.add_argument("--observed", type=Path, nargs="+", required=True, help="observations, of any release")
+    parser.add_argument("--observed-models", type=Path, required=True, help="srt/models of the release observed most")
     args = parser.parse_args()
-    spec = importlib.util.spec_from_file_location("harness", args.harness)
-    if spec is None or spec.loader is None:
-        parser.error(f"{args.harness} is no Python module")
-    harness = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(harness)
-    from sglang.srt.models.registry import ModelRegistry
-
-    ModelRegistry.get_supported_archs()
-    registry: dict[str, Any] = dict(ModelRegistry.models)
-    done: set[tuple[str, str, int]] = set()
-    sm = capability()
-    if args.observations.is_file():
-        for line in args.observations.read_text().splitlines():
-            row = json.loads(line)
-            done.add((row["architecture"], row["origin"], row["sm"]))
-    given: dict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
-    for path in args.configs:
-        config = json.loads(path.read_text())
-        if config.get("architectures"):
-            given[config["architectures"][0]].append((path.stem, config))
-    with args.observations.open("a") as out:
-        for named in given.values():
-            for origin, config in named:
-                if (config["architectures"][0], origin, sm) not in done:
-                    observe(harness, config, origin, out, "config")
-        for architecture, cls in sorted(registry.items()):
-            if args.only_given or architecture in given or (architecture, "last", sm) in done:
-                continue
-            tried = 0
-            candidates = [("default", made) for made in default_configs(architecture, cls)]
-            for other, configs in given.items():
-                if other in registry and registry[other].__module__ == cls.__module__:
-                    candidates += [(o, {**c, "architectures": [architecture]}) for o, c in configs[:3]]
-            for number, (origin, config) in enumerate(candidates[:6]):
-                tried += observe(harness, config, f"{origin}-{number}", out, "relative")
-                if tried >= 2:
-                    break
-            last = {"architecture": architecture, "origin": "last", "sm": sm, "error": "end of tries"}
-            print(json.dumps(last), file=out, flush=True)
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for line in args.observations.read_text().splitlines():
-        row = json.loads(line)
-        rows[row["architecture"] if row["architecture"] in registry else FALLBACK].append(row)
-    write(args, registry, rows)
-
-
-def write(args: argparse.Namespace, registry: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> None:
-    """The release's file: the same view written once, with the architectures that have it."""
+    sources = Sources(args.models)
+    observed = sources if args.observed_models == args.models else Sources(args.observed_models)
+    rows = [json.loads(line) for path in args.observed for line in path.read_text(encoding="utf-8").splitlines()]
+    made = Views(args.release, sources, observed, rows)
     views: dict[str, list[str]] = defaultdict(list)
-    for architecture in [FALLBACK, *sorted(registry)]:
-        built = [row for row in rows[architecture] if "error" not in row]
-        view = summary(built) if built else {"seen": "all", "basis": "assumed"}
-        views[json.dumps(view, sort_keys=True)].append(architecture)
+    for architecture in [FALLBACK, *sorted(sources.registry)]:
+        views[json.dumps(made.view(architecture), sort_keys=True)].append(architecture)
     table = {
         "made_by": f"scripts/extract_layer_views.py {args.release} engine/sglang/releases",
         "views": [{**json.loads(view), "architectures": names} for view, names in sorted(views.items())],
     }
     target = args.out / args.release / "layer_views.json"
-    target.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
+    target.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
