@@ -50,6 +50,8 @@ def test_json_is_a_validation_with_a_version() -> None:
         "effective",
         "ledger",
         "notes",
+        "policy",
+        "plan",
     }
     assert document["effective"] is None
     assert document["hardware"]["count"] == 8
