@@ -101,14 +101,18 @@ def _graphs(verdict: Verdict) -> Iterator[str]:
         verdict.effective.graph if verdict.effective is not None else verdict.prediction.graph or {}
     )
     yield "The engine would capture" if rejected else "Will be captured"
-    for phase in PHASES:
-        if phase in graph:
-            yield f"  {phase:<8} {_graph(graph[phase], phase)}"
     load = verdict.prediction.load
-    if load is not None and load.prefill != "attempted":
-        yield from wrapped(
-            f"prefill graph {load.prefill} while loading: {clean(load.why)}", indent="  ", hanging="    "
-        )
+    for phase in PHASES:
+        if phase in graph and phase == "prefill" and load is not None and load.prefill == "dropped":
+            backend = graph[phase].backend
+            what = f"{phase:<8} {backend}: dropped while loading, runs eagerly ({clean(load.why)})"
+            yield from wrapped(
+                what if backend != "disabled" else f"{phase:<8} {_graph(graph[phase], phase)}",
+                indent="  ",
+                hanging="    ",
+            )
+        elif phase in graph:
+            yield f"  {phase:<8} {_graph(graph[phase], phase)}"
     fraction = verdict.prediction.args.get("mem_fraction_static")
     backend = verdict.prediction.args.get("attention_backend")
     if fraction is not None:
