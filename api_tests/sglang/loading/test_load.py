@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from api_tests.material import material
+from api_tests.material import ROOT, material
 from engine.hardware import gpu_named
 from engine.launch import Launch, ModelRef
 from engine.models import catalogue
@@ -48,6 +49,17 @@ def test_built_models_are_attempted_or_dropped_as_the_engine_does() -> None:
                 wrong.append((case["model"], backend, expected, got))
     assert asked > 300
     assert not wrong
+
+
+def test_every_family_is_attempted_or_dropped_as_the_engine_does() -> None:
+    cases = json.loads((Path(__file__).parent / "expectations.json").read_text(encoding="utf-8"))
+    configs = ROOT / "api_tests/conformance/configs"
+    assert len(cases) > 40
+    for case in cases:
+        config = json.loads((configs / f"{case['model']}.json").read_text(encoding="utf-8"))
+        for backend, expected in case["prefill"].items():
+            asked = _ask(config, "--cuda-graph-backend-prefill", backend, release=case["release"], gpu=case["gpu"])
+            assert _outcome(asked) == expected, (case, backend)
 
 
 def test_layers_of_experts_pass_under_breakable_on_compute_capability_12_0_from_0_5_23_on() -> None:
