@@ -1,4 +1,4 @@
-"""The optional folder of test material beside a checkout; tests that need it skip, with a reason, where it is absent."""
+"""The optional folder of test material beside a checkout; tests that need it skip, with a reason, without it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,11 @@ LEFTOVERS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 
-def leftovers(text: str) -> list[tuple[int, str, str]]:
+QUOTED = "expectations-"
+"""Files whose names begin so hold the engine's own words, unfinished notes of its authors among them."""
+
+
+def leftovers(text: str, *, quoted: bool = False) -> list[tuple[int, str, str]]:
     """``(line number, what it is, the text found)`` for each leftover in a file's text."""
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -40,7 +44,7 @@ def leftovers(text: str) -> list[tuple[int, str, str]]:
             continue
         for what, pattern in LEFTOVERS:
             match = pattern.search(line)
-            if match:
+            if match and not (quoted and what == "an unfinished note"):
                 found.append((number, what, match.group().strip()))
     return found
 
@@ -63,7 +67,7 @@ def main() -> int:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
-        for number, what, snippet in leftovers(text):
+        for number, what, snippet in leftovers(text, quoted=path.name.startswith(QUOTED)):
             print(f"{path.relative_to(ROOT)}:{number}: {what}: {snippet}")
             found += 1
     return 1 if found else 0

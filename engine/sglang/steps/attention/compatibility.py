@@ -180,10 +180,12 @@ def _fa3_fp8(r: Resolution) -> None:
 
 def _fa4_page(r: Resolution) -> None:
     args = r.args
-    backends = (args.attention_backend, args.decode_attention_backend, args.prefill_attention_backend)
+    backends = [args.attention_backend, args.decode_attention_backend, args.prefill_attention_backend]
+    if not r.since(0, 5, 15):
+        backends = [args.prefill_attention_backend]
     if "fa4" not in backends or r.model.use_mla or not platform_of(r.hardware).is_sm100:
         return
-    if (args.speculative_eagle_topk or 0) > 1:
+    if (args.speculative_eagle_topk or 0) > 1 and r.since(0, 5, 15):
         return
     if r.since(0, 5, 22) and "DiffusionGemmaForBlockDiffusion" in r.model.architectures:
         r.set("page_size", 1, "FlashAttention 4 reads DiffusionGemma's blocks from pages of one token")
