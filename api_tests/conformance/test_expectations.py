@@ -19,6 +19,7 @@ _KEPT = 600  # characters
 RELEASES = sorted(path.stem.removeprefix("expectations-") for path in FOLDER.glob("expectations-*.json"))
 
 _WITHOUT_TOKENIZER = "Unexpected keyword argument"
+_READ_AT_IMPORT = "argument --sampling-backend: invalid choice: 'token_oracle'"
 
 
 @cache
@@ -44,7 +45,10 @@ def predicted(case: Case, release: str) -> Predicted:
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.line)
 def test_as_the_engine_resolved_it(case: Case, release: str) -> None:
     engine = expectations(release)[case.line]
-    if (engine.get("error") or {}).get("message", "").startswith(_WITHOUT_TOKENIZER):
+    said = (engine.get("error") or {}).get("message", "")
+    if _READ_AT_IMPORT in said and case.environment:
+        pytest.skip("until 0.5.18 the variable is read while the engine is imported, before it was set to ask")
+    if said.startswith(_WITHOUT_TOKENIZER):
         pytest.skip("the engine was asked with --skip-tokenizer-init, under which alone it builds sampling parameters")
     answer = predicted(case, release).prediction.to_dict()
     assert answer["outcome"] == engine["outcome"], answer.get("error") or engine.get("error")
