@@ -231,6 +231,7 @@ ORDER: tuple[Step, ...] = (
         name="graph-deepseek-trtllm-mla",
         run=deepseek_trtllm_mla.run,
         source=f"{_GRAPH}: disable_prefill_cuda_graph_for_deepseek_trtllm_mla",
+        since=(0, 5, 15),
     ),
     Step(name="mamba-backend", run=mamba.backend, source=f"{_MAMBA}: handle_mamba_backend"),
     Step(name="mamba-checkpoint", run=mamba.int8_checkpoint, source=f"{_MAMBA}: handle_int8_mamba_checkpoint"),

@@ -63,7 +63,9 @@ def _whatever_the_role(r: Resolution) -> float:
     args, prefill = r.args, r.graph["prefill"]
     largest = r.graph["decode"].max_bs or 0
     tokens: int = args.chunked_prefill_size if args.chunked_prefill_size > 0 else args.max_prefill_tokens
-    reserved = 512 + max(tokens, 2048) * 1.5 + largest * 2 + args.tp_size * args.pp_size / 8 * 1024
+    reserved = 512 + max(tokens, 2048) * 1.5
+    reserved += largest * 2
+    reserved += args.tp_size * args.pp_size / 8 * 1024
     if attn_dp_enabled(args):
         reserved += largest * args.attn_dp_size * (4.5 if largest > 300 else 3)
     if prefill.backend != "disabled":

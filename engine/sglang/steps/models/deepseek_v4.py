@@ -138,6 +138,10 @@ def _context_parallel(r: Resolution) -> None:
     why = "the family's prefill context parallelism"
     if not r.since(0, 5, 22):
         r.set("enable_dp_attention", True, why)
+    if not r.since(0, 5, 20):
+        r.fill("enable_dsa_prefill_context_parallel", True)
+        if r.since(0, 5, 18):  # before, the other old flag stayed on, and the two exclude each other later
+            r.fill("enable_prefill_context_parallel", False)
     for name, value in (
         ("attn_dp_size", attn_dp),
         ("dp_size", 1),

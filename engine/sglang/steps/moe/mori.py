@@ -16,6 +16,10 @@ def run(r: Resolution) -> None:
     if args.chunked_prefill_size > 0 and args.disaggregation_mode != "decode":
         require(
             args.chunked_prefill_size <= environ.read(r, "SGLANG_MORI_NUM_MAX_DISPATCH_TOKENS_PER_RANK"),
-            "SGLANG_MORI_NUM_MAX_DISPATCH_TOKENS_PER_RANK (default 4096) must be >= the per-rank MoRI dispatch tokens "
-            "(chunked_prefill_size by default)",
+            "SGLANG_MORI_NUM_MAX_DISPATCH_TOKENS_PER_RANK (default 4096) must be "
+            + (
+                ">= the per-rank MoRI dispatch tokens (chunked_prefill_size by default)"
+                if r.since(0, 5, 15)
+                else "larger or equal to chunked_prefill_size"
+            ),
         )
