@@ -110,7 +110,7 @@ def default_configs(architecture: str, cls: type) -> Iterator[dict[str, Any]]:
                         made = configuration_auto.CONFIG_MAPPING[model_type]()
                         yield {**made.to_dict(), "model_type": model_type, "architectures": [architecture]}
     with contextlib.suppress(Exception):
-        hint = inspect.signature(cls.__init__).parameters["config"].annotation
+        hint = inspect.signature(cls).parameters["config"].annotation
         if isinstance(hint, str):
             hint = getattr(sys.modules[cls.__module__], hint)
         yield {**hint().to_dict(), "model_type": hint.model_type, "architectures": [architecture]}
