@@ -6,6 +6,7 @@ A policy is one YAML file::
     gate: enforce                      # every rule, every point; or {http: enforce, cli: warn}
     rules:
       GG101: enforce                   # one rule; or by point: {http: enforce, admission: warn}
+      GG601: {mode: warn, parameters: {largest_fraction: 0.97}}
     exceptions:
       - rule: GG101                    # or "*" for every rule
         model: "acme/*"                # which models (shell pattern); left out: all
@@ -24,6 +25,7 @@ import difflib
 import fnmatch
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -64,10 +66,14 @@ class RuleException:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Modes by rule and point, and exceptions. ``digest`` is the SHA-256 of what it says, whatever its spelling."""
+    """Modes by rule and point, rules' parameters, and exceptions.
+
+    ``digest`` is the SHA-256 of what it says, whatever its spelling.
+    """
 
     gate: Mapping[Point, Mode] = field(default_factory=dict)
     rules: Mapping[str, Mapping[Point, Mode]] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     exceptions: tuple[RuleException, ...] = ()
     digest: str = ""
 
@@ -146,8 +152,14 @@ def policy_of(parsed: Any) -> Policy:
         raise InvalidPolicy("The policy's version must be 1.", remedy="Write version: 1.", field="version")
     known = [rule.id for rule in all_rules()]
     rules: dict[str, Mapping[Point, Mode]] = {}
+    parameters: dict[str, Mapping[str, float]] = {}
     for rule, given in _mapping(whole.get("rules") or {}, "rules").items():
         _one_of(rule, known, f"rules.{rule}", "rule")
+        if isinstance(given, Mapping) and ("mode" in given or "parameters" in given):
+            fields = _mapping(given, f"rules.{rule}", ("mode", "parameters"))
+            if fields.get("parameters") is not None:
+                parameters[rule] = _parameters(fields["parameters"], rule)
+            given = fields.get("mode", "enforce")
         rules[rule] = _modes(given, f"rules.{rule}")
     given_exceptions = whole.get("exceptions") or []
     if not isinstance(given_exceptions, list):
@@ -155,10 +167,11 @@ def policy_of(parsed: Any) -> Policy:
     exceptions = tuple(_exception(item, f"exceptions[{i}]", known) for i, item in enumerate(given_exceptions))
     gate = _modes(whole["gate"], "gate") if whole.get("gate") is not None else {}
     said = json.dumps(
-        [gate, rules, [[e.rule, e.model, e.mode, str(e.until), e.reason] for e in exceptions]], sort_keys=True
+        [gate, rules, parameters, [[e.rule, e.model, e.mode, str(e.until), e.reason] for e in exceptions]],
+        sort_keys=True,
     )
     digest = "sha256:" + hashlib.sha256(said.encode()).hexdigest()
-    return Policy(gate=gate, rules=rules, exceptions=exceptions, digest=digest)
+    return Policy(gate=gate, rules=rules, parameters=parameters, exceptions=exceptions, digest=digest)
 
 
 @cache
@@ -195,6 +208,20 @@ def _exception(given: Any, where: str, known: Sequence[str]) -> RuleException:
         until=until,
         reason=str(fields["reason"]),
     )
+
+
+def _parameters(given: Any, rule: str) -> dict[str, float]:
+    where = f"rules.{rule}.parameters"
+    names = next(known.parameters for known in all_rules() if known.id == rule)
+    out: dict[str, float] = {}
+    for name, value in _mapping(given, where).items():
+        if not names:
+            raise InvalidPolicy(f"{rule} has no parameters.", remedy="Leave them out.", field=where)
+        _one_of(name, names, f"{where}.{name}", "parameter")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise InvalidPolicy(f"{value!r} is not a number.", field=f"{where}.{name}")
+        out[name] = value
+    return out
 
 
 def _modes(given: Any, where: str) -> dict[Point, Mode]:

@@ -64,7 +64,13 @@ def check_facts(launch: Launch, facts: ModelFacts, gate: Gate | None = None) -> 
             f"No engine is named {launch.engine[:40]!r} here.", remedy="Known: sglang.", field="engine.name"
         )
     gpu = gpu_named(launch.gpu)
-    examined = Examined(launch=launch, facts=facts, gpu=gpu, predicted=predict(launch, facts, gpu))
     held = gate or gate_at("cli")
+    examined = Examined(
+        launch=launch,
+        facts=facts,
+        gpu=gpu,
+        predicted=predict(launch, facts, gpu),
+        parameters=held.policy.parameters,
+    )
     hits, notes = held.applied(findings_for(examined), facts.model_id or launch.model.label)
     return Checked(examined=examined, verdict=decide(examined, hits, policy=held.to_dict(), notes=notes))

@@ -73,6 +73,16 @@ def test_an_exception_holds_for_its_models_until_its_day(model: str, days: int, 
     assert any("own build" in note for note in answer.notes) is (model == "Qwen/*")
 
 
+def test_a_rules_parameter_is_the_policys_where_it_gives_one() -> None:
+    body = {"model": "meta-llama/Llama-3.1-8B-Instruct", "arguments": ["--mem-fraction-static", "0.96"]}
+    kinds = {
+        fraction: [f.rule for f in verdict(body, {"rules": {"GG601": {"parameters": given}}}).findings]
+        for fraction, given in ((0.95, {}), (0.97, {"largest_fraction": 0.97}))
+    }
+    assert "GG601" in kinds[0.95]
+    assert "GG601" not in kinds[0.97]
+
+
 def test_the_digest_is_of_what_the_policy_says(tmp_path: Path) -> None:
     one, other = tmp_path / "a.yaml", tmp_path / "b.yaml"
     one.write_text("version: 1\nrules: {GG101: warn}\n", encoding="utf-8")
@@ -93,6 +103,17 @@ def test_the_digest_is_of_what_the_policy_says(tmp_path: Path) -> None:
         ({"version": 1, "rules": {"GG101": {"https": "off"}}}, "rules.GG101.https", "Did you mean http?"),
         ({"version": 1, "rulse": {}}, "policy.rulse", "Did you mean rules?"),
         ({"version": 1, "gate": 3}, "gate", "no mode 3"),
+        (
+            {"version": 1, "rules": {"GG601": {"parameters": {"largest_fractoin": 1}}}},
+            "rules.GG601.parameters.largest_fractoin",
+            "Did you mean largest_fraction?",
+        ),
+        (
+            {"version": 1, "rules": {"GG601": {"parameters": {"largest_fraction": "high"}}}},
+            "rules.GG601.parameters.largest_fraction",
+            "not a number",
+        ),
+        ({"version": 1, "rules": {"GG101": {"parameters": {"x": 1}}}}, "rules.GG101.parameters", "has no parameters"),
         ({"version": 1, "exceptions": [{"rule": "GG101", "mode": "off"}]}, "exceptions[0].until", "needs until"),
         (
             {"version": 1, "exceptions": [{"rule": "GG101", "mode": "off", "until": "soon", "reason": "x"}]},

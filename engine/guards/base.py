@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +31,11 @@ class Examined:
     facts: ModelFacts
     gpu: Gpu
     predicted: Predicted
+    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def parameter(self, rule: Rule, name: str) -> float:
+        """A rule's parameter: the policy's value where it gives one, the rule's own otherwise."""
+        return self.parameters.get(rule.id, {}).get(name, rule.parameters[name])
 
     @cached_property
     def resolution(self) -> Resolution:
@@ -133,7 +138,8 @@ class Rule:
     ``since`` is the version of graphgate that brought it; ``releases`` the first and the last engine release it holds
     for (both inclusive); ``covers`` the names of the fault in the collection of public reports; ``phase`` and
     ``backend`` what it looks at (None: both, any); ``severity`` the worst finding it makes; ``confidence`` how sure
-    the evidence makes it; ``title`` one line for lists; ``refusals`` whether it looks at launches that the engine
+    the evidence makes it; ``title`` one line for lists; ``parameters`` the numbers that a policy may set, with the
+    values they have otherwise; ``refusals`` whether it looks at launches that the engine
     itself refuses (and only at those), to say what to write instead.
     """
 
@@ -149,6 +155,7 @@ class Rule:
     confidence: Confidence
     evidence: tuple[Evidence, ...]
     check: Callable[[Examined], Iterable[Hit]]
+    parameters: Mapping[str, float] = field(default_factory=dict)
     refusals: bool = False
     documentation: str = ""
 
@@ -192,6 +199,7 @@ class Rule:
             "backend": self.backend,
             "severity": self.severity,
             "confidence": self.confidence,
+            "parameters": dict(self.parameters),
             "evidence": [e.to_dict() for e in self.evidence],
             "documentation": self.documentation,
         }

@@ -26,8 +26,6 @@ from engine.guards.base import Examined, Hit, Rule, report, source
 from engine.guards.words import without
 from engine.sglang.derived import attn_dp_enabled, uses_mla
 
-_TIGHT = 0.95
-_ELSE_MIB = 1024
 _DECODE_MIB, _GROUP_MIB, _BUCKET_MIB, _MLA_MIB, _DEEPEP_MIB = 2, 3, 8, 1536, 1024
 
 
@@ -40,7 +38,8 @@ def check(examined: Examined) -> Iterator[Hit]:
     if fraction is None or not needed:
         return
     left = examined.gpu.memory_mib * (1 - fraction)
-    if left >= needed + _ELSE_MIB and fraction < _TIGHT:
+    tight, beside = examined.parameter(RULE, "largest_fraction"), examined.parameter(RULE, "beside_graphs_mib")
+    if left >= needed + beside and fraction < tight:
         return
     message = (
         f"--mem-fraction-static {fraction} leaves {left:,.0f} MiB of {examined.gpu.memory_mib:,} MiB on "
@@ -89,4 +88,5 @@ RULE = Rule(
         ),
     ),
     check=check,
+    parameters={"largest_fraction": 0.95, "beside_graphs_mib": 1024},
 )

@@ -64,6 +64,7 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
         ("SGLang releases", " to ".join(_bounds(rule))),
         ("since graphgate", rule.since),
         ("covers", ", ".join(rule.covers)),
+        *((f"parameter {name}", f"{value:g}") for name, value in rule.parameters.items()),
     ]
 
 
