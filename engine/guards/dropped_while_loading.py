@@ -71,7 +71,7 @@ def check(examined: Examined) -> Iterator[Hit]:
     if fails:
         remedy = "Set smaller prefill sizes, or --cuda-graph-backend-prefill disabled."
     finding = RULE.finding(
-        "error" if fails else "warning" if written else "note",  # nobody misses a default by name
+        "error" if fails else "warning",
         f"{happens}: {load.why}. Prefill runs eagerly." if not fails else f"{happens}: {load.why}.",
         remedy,
         suggestion=with_backend(arguments, "prefill", "disabled") if written or fails else None,
