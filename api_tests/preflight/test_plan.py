@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from engine.launch_forms import launch_from_request
 from engine.models.resolver import ModelResolver
 from engine.models.settings import ModelSettings
@@ -62,5 +60,7 @@ def test_what_a_guard_switches_off_is_not_planned() -> None:
 
 
 def test_a_refused_launch_has_no_plan() -> None:
-    with pytest.raises(AssertionError):
-        plan("--no-such-option")
+    request = {"model": "meta-llama/Llama-3.1-8B-Instruct", "arguments": ["--no-such-option"]}
+    answer = check(launch_from_request(request), resolver).verdict
+    assert answer.prediction.outcome == "refused"
+    assert answer.to_dict()["plan"] is None
