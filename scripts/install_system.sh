@@ -3,12 +3,12 @@
 # apt-get); elsewhere it says what to install and goes on: what needs it then says so.
 set -euo pipefail
 
-# command:package
-wanted=(bash:bash curl:curl git:git jq:jq)
+# command or pattern of files:package
+wanted=(bash:bash curl:curl git:git jq:jq "/usr/lib/postgresql/*/bin/postgres:postgresql" redis-server:redis-server)
 
 missing=()
 for pair in "${wanted[@]}"; do
-    command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+    compgen -G "${pair%%:*}" >/dev/null || command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
 if [ "${#missing[@]}" -eq 0 ]; then exit 0; fi
 
