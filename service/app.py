@@ -19,8 +19,11 @@ from service.jobs.embedded import EmbeddedWorker
 from service.jobs.worker import CaptureWorker
 from service.limits import BodyLimits
 from service.methods import AllowedMethods, Methods
+from service.observation.census import CensusCollector
+from service.observation.metrics import Metrics
+from service.observation.tracing import Tracing, open_tracing
 from service.openapi import with_problems
-from service.routes import captures, comparisons, health, problem_pages, reference, validations
+from service.routes import captures, comparisons, health, metrics, problem_pages, reference, validations
 from service.settings import Settings
 from service.store.captures import Captures
 from service.store.opening import open_database
@@ -36,6 +39,7 @@ ROUTERS = (
     captures.router,
     reference.router,
     health.router,
+    metrics.router,
     problem_pages.router,
 )
 FURTHER = {"/problems": ("GET",), "/problems/{slug}": ("GET",), "/v1/openapi.json": ("GET",)}
@@ -43,7 +47,13 @@ FURTHER = {"/problems": ("GET",), "/problems/{slug}": ("GET",), "/v1/openapi.jso
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The ASGI application. Its database is opened, and its worker started, when the server starts it."""
+    """The ASGI application. Its database is opened, and its worker started, when the server starts it.
+
+    Raises:
+        TracingError: traces are asked for and cannot be sent.
+    """
+    counted = Metrics()
+    tracing = open_tracing("graphgate")
     app = FastAPI(
         title="graphgate",
         version=VERSION,
@@ -52,7 +62,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=partial(_lifespan, settings=settings),
+        lifespan=partial(_lifespan, settings=settings, counted=counted, tracing=tracing),
     )
     app.openapi = with_problems(app.openapi)  # type: ignore[method-assign] # the framework's documented way to change it
     for router in ROUTERS:
@@ -61,12 +71,12 @@ def create_app(settings: Settings) -> FastAPI:
     handlers.install(app, allowed)
     app.add_middleware(BodyLimits, settings=settings)
     app.add_middleware(Methods, allowed=allowed)
-    app.add_middleware(RequestContext)
+    app.add_middleware(RequestContext, metrics=counted, tracing=tracing)
     return app
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing: Tracing) -> AsyncIterator[None]:
     opening = partial(
         open_database,
         settings.database_file,
@@ -76,6 +86,7 @@ async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     database = await anyio.to_thread.run_sync(opening)
     worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.embedded_worker else None
     resolver = ModelResolver(settings.models())
+    counted.add(CensusCollector(database))
     await anyio.to_thread.run_sync(warm_up, resolver)
     app.state.services = Services(
         settings=settings,
@@ -89,6 +100,8 @@ async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         probing=CapacityLimiter(4),
         streams=Streams(settings.streams),
         worker=worker,
+        metrics=counted,
+        tracing=tracing,
     )
     if worker is not None:
         worker.start()
@@ -98,3 +111,4 @@ async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         if worker is not None:
             await anyio.to_thread.run_sync(worker.stop)
         database.close()
+        await anyio.to_thread.run_sync(tracing.close)

@@ -9,20 +9,24 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.observation.metrics import Metrics
+from service.observation.tracing import Tracing
 from service.problem_types import INTERNAL
 from service.problems import Problem, response_to
 
 HEADER = b"x-request-id"
 _GIVEN = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
-_QUIET = frozenset({"/livez", "/readyz"})
+_QUIET = frozenset({"/livez", "/readyz", "/metrics"})
 _log = logging.getLogger("graphgate.requests")
 
 
 class RequestContext:
     """ASGI middleware, the outermost. The caller's X-Request-ID is taken over where it is a plain name."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, tracing: Tracing) -> None:
         self._app = app
+        self._metrics = metrics
+        self._tracing = tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -31,6 +35,18 @@ class RequestContext:
         given = next((value for name, value in scope["headers"] if name == HEADER), b"")
         identity = given.decode("ascii") if _GIVEN.fullmatch(given) else secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = identity
+        if self._tracing.on and scope["path"] not in _QUIET:
+            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            with self._tracing.request(scope["method"], headers) as span:
+                status = await self._answer(scope, receive, send, identity)
+                span.update_name(f"{scope['method']} {_route(scope)}")
+                span.set_attribute("http.route", _route(scope))
+                span.set_attribute("http.response.status_code", status)
+                span.set_attribute("graphgate.request_id", identity)
+            return
+        await self._answer(scope, receive, send, identity)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, identity: str) -> int:
         begun = time.perf_counter()
         status = 0
 
@@ -50,6 +66,8 @@ class RequestContext:
             problem = Problem(INTERNAL, "The service failed on this request; its log has the details.")
             await response_to(problem, scope)(scope, receive, tagged)
         finally:
+            seconds = time.perf_counter() - begun
+            self._metrics.request(scope["method"], _route(scope), status, seconds)
             level = logging.DEBUG if scope["path"] in _QUIET and status < 400 else logging.INFO
             _log.log(
                 level,
@@ -59,9 +77,15 @@ class RequestContext:
                     "method": scope["method"],
                     "path": scope["path"],
                     "status": status,
-                    "ms": round((time.perf_counter() - begun) * 1000, 2),
+                    "ms": round(seconds * 1000, 2),
                 },
             )
+        return status
+
+
+def _route(scope: Scope) -> str:
+    """The template of the address, so that an id in it makes no series of its own."""
+    return str(getattr(scope.get("route"), "path", "unmatched"))
 
 
 def _headers(identity: str) -> list[tuple[bytes, bytes]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,11 +48,14 @@ def examine(wired: Services, request: Mapping[str, Any]) -> Answered:
         QuestionError: the launch cannot be understood, or its model cannot be resolved.
     """
     launch = launch_from_request(request)
+    begun = time.perf_counter()
     try:
-        checked = check(launch, wired.resolver, wired.gate)
+        with wired.tracing.span("examine", **{"graphgate.model": launch.model.label}):
+            checked = check(launch, wired.resolver, wired.gate)
     except ConfigUnreadable as error:
         raise _in_the_request(error, launch) from None
     verdict = checked.verdict
+    wired.metrics.verdict(verdict, wired.gate, time.perf_counter() - begun)
     answer: dict[str, Any] = {"id": new_id("val"), "created_at": now(), "request": request, **verdict.to_dict()}
     secrets = secrets_of(launch)
     if secrets:

@@ -12,6 +12,8 @@ from fastapi import Depends, Request
 from engine.models.resolver import ModelResolver
 from engine.modes import Gate
 from service.jobs.embedded import EmbeddedWorker
+from service.observation.metrics import Metrics
+from service.observation.tracing import Tracing
 from service.settings import Settings
 from service.store.captures import Captures
 from service.store.database import Database
@@ -39,6 +41,8 @@ class Services:
     probing: CapacityLimiter
     streams: Streams
     worker: EmbeddedWorker | None
+    metrics: Metrics
+    tracing: Tracing
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
