@@ -4,7 +4,8 @@
 set -euo pipefail
 
 # command or pattern of files:package
-wanted=(bash:bash curl:curl git:git jq:jq "/usr/lib/postgresql/*/bin/postgres:postgresql" redis-server:redis-server)
+wanted=(bash:bash curl:curl git:git jq:jq "/usr/lib/postgresql/*/bin/postgres:postgresql" redis-server:redis-server
+    promtool:prometheus)
 
 missing=()
 for pair in "${wanted[@]}"; do

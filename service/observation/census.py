@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -12,6 +12,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.store.census import take_census
 from service.store.database import Database
+
+CENSUS = {
+    "graphgate_database_up": "Whether the database answered this question",
+    "graphgate_captures": "Captures that have not ended, by state",
+    "graphgate_queue_age_seconds": "Seconds that the oldest waiting capture has waited",
+    "graphgate_workers": "Workers that gave a sign of life lately, by the queue that they serve",
+}
+"""The metrics that are asked for each time."""
 
 _log = logging.getLogger("graphgate.metrics")
 
@@ -28,20 +36,22 @@ class CensusCollector(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        up = GaugeMetricFamily("graphgate_database_up", "Whether the database answered this question")
         try:
             census = take_census(self._database)
         except SQLAlchemyError:
             _log.warning("the database did not answer for the metrics", exc_info=True)
-            up.add_metric([], 0)
-            yield up
+            yield _gauge("graphgate_database_up", {}, "", 0)
             return
-        up.add_metric([], 1)
-        yield up
-        states = GaugeMetricFamily("graphgate_captures", "Captures that have not ended, by state", labels=["state"])
-        for state, count in census.states.items():
-            states.add_metric([state], count)
-        yield states
-        oldest = GaugeMetricFamily("graphgate_queue_age_seconds", "Seconds that the oldest waiting capture has waited")
-        oldest.add_metric([], census.oldest_s)
-        yield oldest
+        yield _gauge("graphgate_database_up", {}, "", 1)
+        yield _gauge("graphgate_captures", census.states, "state")
+        yield _gauge("graphgate_queue_age_seconds", {}, "", census.oldest_s)
+        yield _gauge("graphgate_workers", census.workers, "queue")
+
+
+def _gauge(name: str, values: Mapping[str, float], label: str, single: float | None = None) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, CENSUS[name], labels=[label] if label else None)
+    if single is not None:
+        family.add_metric([], single)
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sqlalchemy import func, select
@@ -14,10 +14,11 @@ from service.store.tables import captures
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
     """One look. ``states`` counts captures that have not ended; ``oldest_s`` is the age of the oldest waiting one, in
-    seconds, 0 where none waits."""
+    seconds, 0 where none waits; ``workers`` counts those alive, by queue."""
 
     states: dict[str, int]
     oldest_s: float
+    workers: dict[str, int] = field(default_factory=dict)
 
 
 def take_census(database: Database) -> Census:
