@@ -6,9 +6,11 @@ A few reasons stay allowed there, because no installation can remove them; they 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
+
+from api_tests.postgres import PostgresServer, running_postgres
 
 ALLOWED_REASONS = ("needs a GPU", "needs a Docker daemon")
 """What a machine either has or has not: a skip's reason that begins so is no failure."""
@@ -42,6 +44,19 @@ def _judge(report: pytest.TestReport | pytest.CollectReport, config: pytest.Conf
     else:
         report.outcome = "failed"
         report.longrepr = problem
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One PostgreSQL for all tests; who kills one starts one of their own (``running_postgres``)."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> str:
+    """The address of a database of this test alone."""
+    return postgres.fresh_database()
 
 
 @pytest.hookimpl(wrapper=True)

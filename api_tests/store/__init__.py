@@ -1,0 +1,1 @@
+"""The store: what is kept, in SQLite and in PostgreSQL alike."""
