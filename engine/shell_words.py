@@ -1,15 +1,16 @@
 """A shell script's words, statement by statement, without running anything.
 
-What a POSIX shell does with quotes, backslashes, comments, line continuations, redirections, ``$NAME``, ``${NAME}`` and
-``${NAME:-word}`` is done here over a given environment; assignments of earlier statements count. What only a running
-shell could know (a substitution, a variable without a value) stays in the word as a mark, so that the caller can say
-which value is missing, and only where it matters.
+What a POSIX shell does with quotes, backslashes, comments, line continuations, redirections, ``$NAME``, ``${NAME}``,
+``${NAME:-word}`` and the positional parameters is done here over a given environment, the splitting of unquoted values
+into words included; assignments of earlier statements count. What only a running shell could know (a substitution, a
+variable without a value) stays in the word as it was written, and the word says so, so that the caller can say which
+value is missing, and only where it matters.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import InvalidLaunch
@@ -18,12 +19,20 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-=])((?:[^{}]|\{[^{}]*\})*))?\}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _SEPARATORS = ("&&", "||", ";", "|", "&", "\n", "(", ")")
+_POSITIONAL = re.compile(r"\{?([@*0-9#])\}?")
+_SPLIT = str.maketrans({" ": "\ue000", "\t": "\ue001", "\n": "\ue002"})
+"""Blanks of an unquoted value, which split it into words, while they are told from quoted blanks."""
+_WHOLE = str.maketrans({"\ue000": " ", "\ue001": "\t", "\ue002": "\n"})
+_FIELDS = re.compile("[\ue000-\ue002]+")
+_NEXT = "\ue003"
+"""Between the words of ``"$@"``."""
 _REDIRECTION = re.compile(r"(?:\d*|&)(?:>>|>\||>&|<<<|<<|<&|<>|>|<)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """One word. ``missing`` is what only a running shell could put in; ``assigns`` whether it is ``NAME=value``."""
+    """One word. ``missing`` is what only a running shell could put in, as it stands in ``text``; ``assigns`` whether it
+    is ``NAME=value``."""
 
     text: str
     missing: str | None = None
@@ -31,21 +40,25 @@ class Word:
 
 
 def statements(
-    script: str, environment: Mapping[str, str], *, field: str
+    script: str, environment: Mapping[str, str], *, field: str, positional: Sequence[str] = ()
 ) -> Iterator[tuple[list[Word], dict[str, str]]]:
     """Each simple command of the script, with the environment that it would see.
+
+    ``positional`` are the words behind ``sh -c SCRIPT``: the first is ``$0``.
 
     Raises:
         InvalidLaunch: a quote does not close.
     """
     seen = dict(environment)
-    for words in _Reader(script, seen, field).commands():
+    for words in _Reader(script, seen, field, positional).commands():
         command = [word for word in words if not (word.text == "export" and not word.missing)]
         if command and all(word.assigns for word in command):
             for word in command:
                 name, value = word.text.split("=", 1)
                 if word.missing is None:
                     seen[name] = value
+                else:
+                    seen.pop(name, None)
             continue
         if command:
             yield words, seen
@@ -54,8 +67,9 @@ def statements(
 class _Reader:
     """One pass over a script; ``environment`` may change between two commands."""
 
-    def __init__(self, script: str, environment: Mapping[str, str], field: str) -> None:
+    def __init__(self, script: str, environment: Mapping[str, str], field: str, positional: Sequence[str]) -> None:
         self.script = script
+        self.positional = positional
         self.environment = environment
         self.field = field
         self.at = 0
@@ -75,7 +89,7 @@ class _Reader:
                     yield words
                 words = []
                 continue
-            words.append(self._word())
+            words.extend(self._words())
         if words:
             yield words
 
@@ -98,12 +112,14 @@ class _Reader:
         self.at = found.end()
         self._skip_blanks()
         if self.at < len(self.script) and self.script[self.at] not in ";|&\n":
-            self._word()
+            list(self._words())
         return True
 
-    def _word(self) -> Word:
+    def _words(self) -> Iterator[Word]:
+        """The word that begins here; none or several where unquoted values are empty or hold blanks."""
         parts: list[str] = []
         missing: str | None = None
+        begun = self.at
         bare = self.script[self.at]
         while self.at < len(self.script):
             char = self.script[self.at]
@@ -117,13 +133,24 @@ class _Reader:
             elif char == "\\":
                 self._escaped(parts, doubled=False)
             elif char in "$`":
-                lack = self._expansion(parts)
+                lack = self._expansion(parts, quoted=False)
                 missing = missing or lack
             else:
                 parts.append(char)
                 self.at += 1
         text = "".join(parts)
-        return Word(text=text, missing=missing, assigns=bare not in "'\"" and _ASSIGNMENT.fullmatch(text) is not None)
+        whole = text.translate(_WHOLE)
+        if bare not in "'\"$`" and _ASSIGNMENT.fullmatch(whole.replace(_NEXT, " ")):
+            yield Word(text=whole.replace(_NEXT, " "), missing=missing, assigns=True)
+            return
+        source = self.script[begun : self.at]
+        if not text and ("'" in source or '"' in source) and "$@" not in source:
+            yield Word(text="", missing=missing)
+        pieces = text.split(_NEXT)
+        for piece in pieces:
+            for field in _FIELDS.split(piece) if piece or len(pieces) == 1 else [None]:
+                if field or field is None:
+                    yield Word(text=field or "", missing=missing)
 
     def _until(self, quote: str) -> str:
         end = self.script.find(quote, self.at + 1)
@@ -151,7 +178,7 @@ class _Reader:
             if char == "\\":
                 self._escaped(parts, doubled=True)
             elif char in "$`":
-                lack = self._expansion(parts)
+                lack = self._expansion(parts, quoted=True)
                 missing = missing or lack
             else:
                 parts.append(char)
@@ -164,27 +191,57 @@ class _Reader:
             parts.append(following if not doubled or following in '$`"\\' else "\\" + following)
         self.at += 2
 
-    def _expansion(self, parts: list[str]) -> str | None:
-        """Put a variable's value in; the text of what is missing where it has none."""
+    def _expansion(self, parts: list[str], *, quoted: bool) -> str | None:
+        """Put a value in; where it is not known, the text as it stands, which is the answer then."""
         if self.script.startswith("$(", self.at) or self.script[self.at] == "`":
-            closing = ")" if self.script[self.at] == "$" else "`"
-            end = self.script.find(closing, self.at + 1)
-            shown = self.script[self.at : end + 1 if end >= 0 else None]
-            self.at += len(shown)
+            shown = self._substitution()
+            parts.append(shown)
             return shown
+        positional = _POSITIONAL.match(self.script, self.at + 1)
+        if positional is not None:
+            self.at = positional.end()
+            value = self._positional(positional.group(1))
+            parts.append(value if quoted else value.translate(_SPLIT))
+            return None
         braced = _BRACED.match(self.script, self.at + 1)
-        name = None if braced else _NAME.match(self.script, self.at + 1)
-        if braced is None and name is None:
+        named = braced or _NAME.match(self.script, self.at + 1)
+        if named is None:
             parts.append("$")
             self.at += 1
             return None
-        found = (braced or name).group(1 if braced else 0)  # type: ignore[union-attr]  # one of the two matched
-        shown = self.script[self.at : (braced or name).end()]  # type: ignore[union-attr]  # one of the two matched
-        self.at += len(shown)
-        value = self.environment.get(found)
-        if braced is not None and braced.group(2) and (value is None or (value == "" and ":" in braced.group(2))):
-            value = braced.group(3).strip("\"'")
-        if value is None:
+        shown = self.script[self.at : named.end()]
+        self.at = named.end()
+        known = self.environment.get(named.group(1 if braced else 0))
+        if braced is not None and braced.group(2) and (known is None or (known == "" and ":" in braced.group(2))):
+            known = braced.group(3).strip("\"'")
+        if known is None:
+            parts.append(shown)
             return shown
-        parts.append(value)
+        parts.append(known if quoted else known.translate(_SPLIT))
         return None
+
+    def _substitution(self) -> str:
+        """``$(command)`` or the same in backticks, up to its end."""
+        start, depth = self.at, 0
+        if self.script[start] == "`":
+            end = self.script.find("`", start + 1)
+            self.at = len(self.script) if end < 0 else end + 1
+            return self.script[start : self.at]
+        for index in range(start + 1, len(self.script)):
+            depth += {"(": 1, ")": -1}.get(self.script[index], 0)
+            if depth == 0:
+                self.at = index + 1
+                return self.script[start : self.at]
+        self.at = len(self.script)
+        return self.script[start:]
+
+    def _positional(self, name: str) -> str:
+        given = self.positional[1:]
+        if name == "@":
+            return _NEXT.join(given)
+        if name == "*":
+            return " ".join(given)
+        if name == "#":
+            return str(len(given))
+        index = int(name)
+        return self.positional[index] if index < len(self.positional) else ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from engine.errors import InvalidLaunch
 from engine.launch_command import find_command, find_words, parse_command
 
 LINES = [
@@ -27,14 +29,26 @@ LINES = [
     'export MODEL=org/m TP=2 && sglang serve "$MODEL" --tp=$TP',
     "sglang serve org/m --glob '*.py' --hash a#b --eq a=b \"\"",
     "(sglang serve org/m --tp 8)",
+    "sglang serve org/m $WORDS --tp 8 $EMPTY",
+    'sglang serve org/m "$WORDS" --tp 8 "$EMPTY" x"$EMPTY" a${WORDS}b',
+    "ARGS='--pp 2  --dp 4'; sglang serve org/m $ARGS",
+    "set -e\nif true; then sglang serve org/m --tp 8; else sglang other; fi",
+    "{ sglang serve org/m --tp 8; }",
+    "! sglang serve org/m --tp 8 || true",
 ]
-GIVEN = {"KNOWN": "known", "EMPTY": ""}
+GIVEN = {"KNOWN": "known", "EMPTY": "", "WORDS": "--a b  --c"}
+POSITIONAL = [
+    ('sglang serve org/m "$@"', ["sh", "--a", "b c", "", "$d"]),
+    ("sglang serve org/m $@ $#", ["sh", "--a", "b c"]),
+    ('sglang serve "$1" --tp "${2}" $3 "$*"', ["sh", "org/m", "8"]),
+    ('sglang serve org/m "$@"', []),
+]
 
 
-def by_the_shell(line: str, out: Path) -> list[str]:
+def by_the_shell(line: str, out: Path, positional: Sequence[str] = ()) -> list[str]:
     script = f'sglang() {{ shift; for word in "$@"; do printf "%s\\0" "$word" >> {out}; done; }}\n{line}'
     environment = {"PATH": os.environ["PATH"], **GIVEN}
-    subprocess.run(["sh", "-c", script], env=environment, check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(["sh", "-c", script, *positional], env=environment, check=True, stdin=subprocess.DEVNULL)
     return out.read_bytes().decode().split("\0")[:-1]
 
 
@@ -42,6 +56,49 @@ def by_the_shell(line: str, out: Path) -> list[str]:
 def test_words_are_those_of_the_shell(line: str, tmp_path: Path) -> None:
     parsed = parse_command(line, GIVEN)
     assert [*([parsed.model] if parsed.model else []), *parsed.arguments] == by_the_shell(line, tmp_path / "words")
+
+
+@pytest.mark.parametrize(("line", "positional"), POSITIONAL)
+def test_positional_parameters_are_those_behind_the_script(line: str, positional: list[str], tmp_path: Path) -> None:
+    parsed = find_words(["sh", "-c", line, *positional], GIVEN)
+    assert parsed is not None
+    assert [*([parsed.model] if parsed.model else []), *parsed.arguments] == by_the_shell(
+        line, tmp_path / "words", positional
+    )
+
+
+def test_a_script_that_runs_what_stands_behind_it() -> None:
+    behind = ["--", "python3", "-m", "sglang.launch_server", "--model-path", "org/m"]
+    parsed = find_words(["bash", "-c", 'ulimit -n 65536; exec "$@"', *behind])
+    assert parsed is not None
+    assert parsed.arguments == ("--model-path", "org/m")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "numactl --cpunodebind=0 --membind=0",
+        "timeout -k 5 3600",
+        "nsys profile -o /tmp/trace",
+        "/opt/nvidia/nvidia_entrypoint.sh",
+        "uv run",
+        "nice -n 5 env A=1",
+    ],
+)
+def test_what_starts_another_program_is_looked_through(before: str) -> None:
+    parsed = find_command(f"{before} python3 -u -m sglang.launch_server --model-path org/m --tp 2")
+    assert parsed is not None
+    assert parsed.arguments == ("--model-path", "org/m", "--tp", "2")
+
+
+def test_missing_values_may_stay_in_the_words() -> None:
+    script = "MODEL=$(cat /model); sglang serve org/m --api-key $KEY --host=${POD_IP} --tp 8 --log $(date)"
+    with pytest.raises(InvalidLaunch, match=r"\$KEY"):
+        find_command(script)
+    parsed = find_command(script, keep_missing=True)
+    assert parsed is not None
+    assert parsed.arguments == ("--api-key", "$KEY", "--host=${POD_IP}", "--tp", "8", "--log", "$(date)")
+    assert parsed.missing == ("$KEY", "${POD_IP}", "$(date)")
 
 
 def test_the_environment_of_a_script_is_kept_apart_from_the_given_one() -> None:
