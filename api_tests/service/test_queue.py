@@ -78,16 +78,17 @@ def test_the_oldest_is_claimed_first(database: Database) -> None:
 def test_a_silent_workers_capture_goes_to_another_and_its_late_report_counts_for_nothing(database: Database) -> None:
     capture = accept(database)
     silent, other = worker(database, "silent", lease_s=0.05), worker(database, "other")
-    assert silent.claim() is not None
+    lost = silent.claim()
+    assert lost is not None
     assert other.claim() is None
     time.sleep(0.1)
     assert other.recover() == 1
     again = other.claim()
     assert again is not None
     assert (again.id, again.attempt) == (capture, 2)
-    assert not silent.keep(capture)
-    assert not silent.finish(capture, "succeeded", report={"late": True}, reason=None)
-    assert other.finish(capture, "succeeded", report={"mine": True}, reason=None)
+    assert not silent.keep(lost)
+    assert not silent.finish(lost, "succeeded", report={"late": True}, reason=None)
+    assert other.finish(again, "succeeded", report={"mine": True}, reason=None)
     ended = Captures(database).get(capture)
     assert ended is not None
     assert (ended["state"], ended["report"]) == ("succeeded", {"mine": True})
@@ -114,26 +115,29 @@ def test_a_kept_lease_is_not_recovered(database: Database) -> None:
     assert claim is not None
     for _ in range(4):
         time.sleep(0.1)
-        assert queue.keep(claim.id)
+        assert queue.keep(claim)
         assert queue.recover() == 0
 
 
 def test_an_interrupted_capture_goes_back_without_counting_an_attempt(database: Database) -> None:
     capture = accept(database)
     queue = worker(database, "w")
-    assert queue.claim() is not None
-    queue.give_back(capture, "stopping")
+    first = queue.claim()
+    assert first is not None
+    queue.give_back(first, "stopping")
     again = worker(database, "x").claim()
     assert again is not None
     assert (again.id, again.attempt) == (capture, 1)
+    assert again.fence > first.fence, "what the first attempt still says must count for nothing"
 
 
 def test_cancelling_a_running_capture_reaches_its_worker_even_if_that_one_is_lost(database: Database) -> None:
     capture = accept(database)
     queue = worker(database, "w", lease_s=0.05)
-    assert queue.claim() is not None
+    claim = queue.claim()
+    assert claim is not None
     assert Captures(database).cancel(capture) == "running"
-    assert not queue.keep(capture)
+    assert not queue.keep(claim)
     time.sleep(0.1)
     assert queue.recover() == 1
     assert Captures(database).state(capture) == "cancelled"

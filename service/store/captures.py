@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, RowMapping, func, insert, select, update
 
+from service.fleet.needs import ANYWHERE, Need
 from service.store.database import Database, now
 from service.store.tables import capture_events, captures, validations
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled", "dead"]
 ENDED: frozenset[str] = frozenset({"succeeded", "failed", "cancelled", "dead"})
 
-_SHORT = [
-    column for column in captures.columns if column.name not in {"job", "report", "options", "worker", "lease_until"}
-]
+_INNER = {"job", "report", "options", "worker", "lease_until", "fence", "sent_at"}
+_SHORT = [column for column in captures.columns if column.name not in _INNER and not column.name.startswith("needs")]
 
 
 class QueueFull(Exception):
@@ -39,8 +39,18 @@ class Captures:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, *, identity: str, validation_id: str, options: dict[str, Any], job: str, queue: int) -> None:
-        """Accept a capture.
+    def add(
+        self,
+        *,
+        identity: str,
+        validation_id: str,
+        options: dict[str, Any],
+        job: str,
+        queue: int,
+        need: Need = ANYWHERE,
+        waiting_for: str | None = None,
+    ) -> None:
+        """Accept a capture. ``waiting_for``: the kind of worker that it needs, where none is there.
 
         Raises:
             QueueFull: ``queue`` captures are waiting already.
@@ -62,9 +72,14 @@ class Captures:
                     "job": job,
                     "attempts": 0,
                     "cancel_requested": False,
+                    "needs": need.device,
+                    "needs_gpu": need.gpu,
+                    "needs_memory_mib": need.memory_mib,
+                    "fence": 0,
+                    "waiting_for": waiting_for,
                 },
             )
-            note(connection, identity, "queued", {})
+            note(connection, identity, "queued", {"waiting_for": waiting_for} if waiting_for else {})
 
     def get(self, identity: str) -> dict[str, Any] | None:
         """The capture with its validation and its report."""

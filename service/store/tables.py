@@ -39,9 +39,20 @@ captures = Table(
     Column("lease_until", Float),
     Column("reason", Text),
     Column("report", Text),
+    Column("needs", String(8), nullable=False, default="any"),
+    Column("needs_gpu", String(64)),
+    Column("needs_memory_mib", Integer),
+    Column("fence", Integer, nullable=False, default=0),
+    Column("sent_at", Float),
+    Column("waiting_for", String(80)),
     Index("captures_state", "state", "id"),
 )
-"""The row is the truth of a capture. ``lease_until`` is in seconds of the epoch: until then ``worker`` has it."""
+"""The row is the truth of a capture. ``lease_until`` is in seconds of the epoch: until then ``worker`` has it.
+
+``fence`` counts the claims, and never goes back: only the newest claim may change the row. ``sent_at`` (seconds of the
+epoch) is when a broker was last given the capture since it began to wait; ``waiting_for`` the kind of worker that it
+needs while none is there.
+"""
 
 capture_events = Table(
     "capture_events",
@@ -52,3 +63,28 @@ capture_events = Table(
     Column("name", String(80), nullable=False),
     Column("data", Text, nullable=False),
 )
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", String(80), primary_key=True),
+    Column("kind", String(64), nullable=False),
+    Column("gpu", String(120)),
+    Column("memory_mib", Integer),
+    Column("driver", String(64)),
+    Column("torch", String(64)),
+    Column("version", String(32), nullable=False),
+    Column("started_at", String(32), nullable=False),
+    Column("beat_at", Float, nullable=False),
+    Column("capture_id", String(40)),
+)
+"""What each worker said of itself; ``beat_at`` (seconds of the epoch) is its last sign of life."""
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("holder", String(80), nullable=False),
+    Column("until", Float, nullable=False),
+)
+"""Work that one process at a time may do: ``holder`` until ``until`` (seconds of the epoch)."""
