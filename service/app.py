@@ -77,12 +77,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing: Tracing) -> AsyncIterator[None]:
-    opening = partial(
-        open_database,
-        settings.database_file,
-        wait_s=settings.database_wait_s,
-        connections=settings.threads + 8,
-    )
+    opening = partial(open_database, settings, connections=settings.threads + 8)
     database = await anyio.to_thread.run_sync(opening)
     worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.embedded_worker else None
     resolver = ModelResolver(settings.models())

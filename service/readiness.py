@@ -32,5 +32,5 @@ async def _database(wired: Services) -> str:
         return f"no answer within {_WAIT_S:g} s"
     except SQLAlchemyError as error:
         _log.warning("the database cannot be used", exc_info=True)
-        return str(getattr(error, "orig", None) or type(error).__name__)
+        return wired.database.told(error)
     return "ok"

@@ -14,7 +14,9 @@ from engine.errors import GraphgateError
 from engine.modes import gate_at
 from service import logs
 from service.app import create_app
+from service.security.mode import must_identify
 from service.settings import Settings, load_settings
+from service.store.keys import Keys
 from service.store.opening import open_database
 from service.wiring import Services
 
@@ -44,14 +46,17 @@ def serve(host: str = "127.0.0.1", port: int = 8000, settings: Settings | None =
         SettingsError: an environment variable that cannot be understood.
         QuestionError: one of those for model look-ups, or a policy file that cannot be used.
         StoreError: the database cannot be opened.
+        AccessError: others reach the host, and nobody could say who they are.
     """
     settings = settings or load_settings()
     settings.models()
     gate_at("http", settings.policy)
-    open_database(settings.database_file, wait_s=settings.database_wait_s, connections=1).close()
+    database = open_database(settings, connections=2)
+    guarded = must_identify(settings, host, has_keys=Keys(database).any_good())
+    database.close()
     logs.set_up(settings.log_level)
     config = uvicorn.Config(
-        create_app(settings),
+        create_app(settings, guarded=guarded),
         host=host,
         port=port,
         log_config=None,

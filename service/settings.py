@@ -8,11 +8,13 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import SettingsConfigDict
 
 from engine.errors import GraphgateError
 from engine.models.settings import ModelSettings
+from service.security.settings import AccessSettings
+from service.store.address import Address, address_of, file_address
 
 
 class SettingsError(GraphgateError):
@@ -25,7 +27,9 @@ class Settings(BaseSettings):
     ``data`` is the folder of the database and of what captures leave, ``policy`` the file that says how strictly each
     rule is held. ``threads`` is how many launches are examined at
     the same time, ``waiting`` how many more may wait for one of those threads before the service says it is overloaded.
-    ``body_wait_s`` is how long a body may take to arrive, ``streams`` how many event streams may be open.
+    ``database_url`` is where the database is, if not in a file below ``data``; ``database_start_s`` how long the start
+    waits for its server. ``body_wait_s`` is how long a body may take to arrive, ``streams`` how many event streams may
+    be open.
     ``capture_lease_s`` is how long a running capture may go without a sign of its worker before another one takes it;
     ``capture_grace_s`` how long a running capture may still run when the service is told to stop;
     ``capture_attempts`` how often a capture is begun before it is given up as dead.
@@ -43,6 +47,8 @@ class Settings(BaseSettings):
     streams: int = Field(default=200, ge=1)
     threads: int = Field(default=16, ge=1, le=256)
     waiting: int = Field(default=256, ge=0)
+    database_url: SecretStr | None = None
+    database_start_s: float = Field(default=30.0, ge=0)
     database_wait_s: float = Field(default=10.0, gt=0)
     embedded_worker: bool = True
     worker_python: str | None = None
@@ -51,10 +57,19 @@ class Settings(BaseSettings):
     capture_grace_s: float = Field(default=20.0, ge=0)
     capture_attempts: int = Field(default=3, ge=1)
 
+    @field_validator("database_url")
+    @classmethod
+    def _usable(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            address_of(value.get_secret_value())
+        return value
+
     @property
-    def database_file(self) -> Path:
-        """The SQLite file."""
-        return self.data / "graphgate.sqlite"
+    def database(self) -> Address:
+        """Where the database is: ``database_url``, or else a SQLite file in ``data``."""
+        if self.database_url is None:
+            return file_address(self.data / "graphgate.sqlite")
+        return address_of(self.database_url.get_secret_value())
 
     def models(self) -> ModelSettings:
         """How model references are looked up; what the hub answered is kept below ``data``.

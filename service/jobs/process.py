@@ -19,7 +19,7 @@ def run_worker(settings: Settings) -> None:
         StoreError: the database cannot be opened.
     """
     logs.set_up(settings.log_level)
-    database = open_database(settings.database_file, wait_s=settings.database_wait_s, connections=4)
+    database = open_database(settings, connections=4)
     worker = CaptureWorker(database, settings)
     told: list[int] = []
 

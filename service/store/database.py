@@ -1,24 +1,31 @@
-"""One SQLite file, several processes: write-ahead log, short transactions, writers that queue."""
+"""The database: transactions, and what differs between SQLite and PostgreSQL behind one face."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import Connection, create_engine, event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import Connection, Table
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
 
-_BEGIN = "graphgate_begin"
+from service.store.address import Address, file_address
+
+if TYPE_CHECKING:
+    from service.store.postgresql import Postgresql
+    from service.store.sqlite import Sqlite
+
+T = TypeVar("T")
 
 
 def now() -> str:
     """This moment, as the tables keep times."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return _text(time.time())
 
 
 def new_id(prefix: str) -> str:
@@ -26,60 +33,89 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{int(time.time() * 1000):012x}{secrets.token_hex(8)}"
 
 
+def time_of(identity: str) -> str:
+    """When the id was made, as the tables keep times."""
+    return _text(int(identity.rpartition("_")[2][:12], 16) / 1000)
+
+
+def first_id_at(prefix: str, moment: datetime) -> str:
+    """What sorts before every id made at that moment or later, and after every earlier one."""
+    return f"{prefix}_{max(0, round(moment.timestamp() * 1000)):012x}"
+
+
+def _text(epoch_s: float) -> str:
+    return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 class Database:
-    """Connections to the file. ``wait_s``: how long a writer waits for another one before it gives up."""
+    """Connections to the database. ``wait_s``: how long a writer waits for another one before it gives up, in seconds;
+    ``connections``: how many there may be.
 
-    def __init__(self, file: Path, *, wait_s: float = 10.0, connections: int = 32) -> None:
-        self.file = file
-        self._engine = create_engine(
-            f"sqlite:///{file}",
-            pool_size=connections,
-            max_overflow=connections,
-            connect_args={"timeout": wait_s},
-        )
-        event.listen(self._engine, "connect", _on_connect)
-        event.listen(self._engine, "begin", _on_begin)
+    Raises:
+        ModuleNotFoundError: PostgreSQL's driver is not installed.
+    """
 
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def __init__(self, address: Address | Path, *, wait_s: float = 10.0, connections: int = 32) -> None:
+        self.address = address if isinstance(address, Address) else file_address(address)
+        self._kind = _kind(self.address, wait_s=wait_s, connections=connections)
+
+    def read(self) -> AbstractContextManager[Connection]:
         """A connection that sees one state of the database."""
-        with self._engine.connect() as connection, connection.begin():
-            yield connection
+        return self._kind.read()
 
-    @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A connection that holds the write lock from its first moment; committed at the end, undone on an error."""
-        with self._engine.connect().execution_options(**{_BEGIN: "BEGIN IMMEDIATE"}) as connection, connection.begin():
-            yield connection
+    def write(self) -> AbstractContextManager[Connection]:
+        """A transaction: committed at the end, undone on an error. On SQLite it holds the write lock from its first
+        moment; on PostgreSQL rows that it changes because of what they hold are read ``with_for_update``."""
+        return self._kind.write()
+
+    def write_again(self, work: Callable[[Connection], T]) -> T:
+        """Do work that may be done twice, in a transaction of its own: once more where the connection broke."""
+        try:
+            with self.write() as connection:
+                return work(connection)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        with self.write() as connection:
+            return work(connection)
+
+    def alone(self, connection: Connection, name: str) -> None:
+        """Until the end of this transaction nobody else passes this line with the same name."""
+        self._kind.alone(connection, name)
 
     def ask(self) -> None:
-        """Make sure that the file is there, readable, and takes a writer.
+        """Make sure that the database is there, readable, and takes a writer.
 
         Raises:
             sqlalchemy.exc.SQLAlchemyError: it is not.
         """
-        if not self.file.is_file():
-            raise OperationalError("", {}, FileNotFoundError(f"{self.file} is gone"))
-        with self.write() as connection:
-            connection.exec_driver_sql("SELECT version_num FROM alembic_version").one()
+        self._kind.ask()
+
+    def told(self, error: BaseException) -> str:
+        """What may be said to anybody about an error of :meth:`ask`."""
+        return self._kind.told(error)
+
+    def migrating(self) -> AbstractContextManager[Connection]:
+        """A connection for migrations, which begin their own transactions; one process at a time has one."""
+        return self._kind.migrating()
 
     def close(self) -> None:
         """Close every connection that is not in use."""
-        self._engine.dispose()
-
-    def raw(self) -> AbstractContextManager[Connection]:
-        """A connection for migrations, which begin their own transactions."""
-        return self._engine.connect()
+        self._kind.engine.dispose()
 
 
-def _on_connect(connection: Any, record: Any) -> None:  # noqa: ARG001 - the event's signature
-    connection.isolation_level = None  # the driver would begin transactions itself, and late: see _on_begin
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=NORMAL")
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.close()
+def insert_new(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An insertion that passes over rows which are there already."""
+    if connection.dialect.name == "postgresql":
+        return postgresql.insert(table).on_conflict_do_nothing()
+    return sqlite.insert(table).on_conflict_do_nothing()
 
 
-def _on_begin(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get(_BEGIN, "BEGIN"))
+def _kind(address: Address, *, wait_s: float, connections: int) -> Sqlite | Postgresql:
+    if address.file is not None:
+        from service.store.sqlite import Sqlite  # each process needs one of the two
+
+        return Sqlite(address.file, wait_s=wait_s, connections=connections)
+    from service.store.postgresql import Postgresql  # its driver is an extra
+
+    return Postgresql(address.url, wait_s=wait_s, connections=connections)

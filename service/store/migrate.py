@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from pathlib import Path
 
 from alembic import command
@@ -16,13 +15,10 @@ _SCRIPTS = Path(__file__).parent / "migrations"
 
 def migrate(database: Database) -> None:
     """Run the migrations that are missing. Others that start at the same time wait until it is done."""
-    database.file.parent.mkdir(parents=True, exist_ok=True)
     config = _config()
-    with (database.file.parent / "migrate.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with database.raw() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+    with database.migrating() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
 
 
 def newest_form() -> str:
