@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from engine.errors import GraphgateError
 from engine.models.settings import ModelSettings
-from service.security.settings import AccessSettings
 from service.store.address import Address, address_of, file_address
 
 
