@@ -81,7 +81,7 @@ ROWS: Sequence[tuple[str, Sequence[Panel]]] = (
         (
             Panel("Waiting and running", "short", [("{{state}}", _now("graphgate_captures", "state"))]),
             Panel("Age of the queue", "s", [("oldest", _now("graphgate_queue_age_seconds", ""))]),
-            Panel("Workers alive", "short", [("{{queue}}", _now("graphgate_workers", "queue"))]),
+            Panel("Workers alive", "short", [("{{kind}}", _now("graphgate_workers", "kind"))]),
             Panel(
                 "Outcomes",
                 "ops",

@@ -17,7 +17,7 @@ CENSUS = {
     "graphgate_database_up": "Whether the database answered this question",
     "graphgate_captures": "Captures that have not ended, by state",
     "graphgate_queue_age_seconds": "Seconds that the oldest waiting capture has waited",
-    "graphgate_workers": "Workers that gave a sign of life lately, by the queue that they serve",
+    "graphgate_workers": "Workers that gave a sign of life lately, by kind: cpu, or the GPU",
 }
 """The metrics that are asked for each time."""
 
@@ -28,8 +28,9 @@ class CensusCollector(Collector):
     """Captures by state and the age of the queue; ``graphgate_database_up`` is 0 where the database does not answer,
     and the others are then left out rather than guessed."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, silent_s: float = 15.0) -> None:
         self._database = database
+        self._silent_s = silent_s
 
     def describe(self) -> Iterator[Metric]:
         """Nothing: registering must not ask the database."""
@@ -37,7 +38,7 @@ class CensusCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         try:
-            census = take_census(self._database)
+            census = take_census(self._database, silent_s=self._silent_s)
         except SQLAlchemyError:
             _log.warning("the database did not answer for the metrics", exc_info=True)
             yield _gauge("graphgate_database_up", {}, "", 0)
@@ -45,7 +46,7 @@ class CensusCollector(Collector):
         yield _gauge("graphgate_database_up", {}, "", 1)
         yield _gauge("graphgate_captures", census.states, "state")
         yield _gauge("graphgate_queue_age_seconds", {}, "", census.oldest_s)
-        yield _gauge("graphgate_workers", census.workers, "queue")
+        yield _gauge("graphgate_workers", census.workers, "kind")
 
 
 def _gauge(name: str, values: Mapping[str, float], label: str, single: float | None = None) -> GaugeMetricFamily:
