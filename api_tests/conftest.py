@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from api_tests.postgres import PostgresServer, running_postgres
+
+if TYPE_CHECKING:
+    from service.store.database import Database
 
 ALLOWED_REASONS = ("needs a GPU", "needs a Docker daemon")
 """What a machine either has or has not: a skip's reason that begins so is no failure."""
@@ -57,6 +62,21 @@ def postgres() -> Iterator[PostgresServer]:
 def postgres_url(postgres: PostgresServer) -> str:
     """The address of a database of this test alone."""
     return postgres.fresh_database()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty database in its newest form: of both kinds, one after the other."""
+    from service.store.address import address_of
+    from service.store.database import Database
+    from service.store.migrate import migrate
+
+    file = f"sqlite:///{tmp_path}/graphgate.sqlite"
+    address = file if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    database = Database(address_of(address))
+    migrate(database)
+    yield database
+    database.close()
 
 
 @pytest.hookimpl(wrapper=True)

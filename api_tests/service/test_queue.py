@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,6 @@ from service.store.database import Database, new_id, now
 from service.store.migrate import migrate, newest_form
 from service.store.queue import CaptureQueue
 from service.store.validations import ValidationRow, Validations
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "graphgate.sqlite")
-    migrate(database)
-    yield database
-    database.close()
 
 
 def accept(database: Database, queue: int = 100) -> str:

@@ -57,6 +57,7 @@ class Captures:
         """
         with self._database.write() as connection:
             waiting = connection.execute(
+            self._database.alone(connection, "captures.queue")
                 select(func.count()).select_from(captures).where(captures.c.state == "queued")
             ).scalar_one()
             if waiting >= queue:
@@ -136,7 +137,8 @@ class Captures:
     def cancel(self, identity: str) -> str | None:
         """Ask for an end; the state before. A waiting capture ends at once, a running one when its worker sees it."""
         with self._database.write() as connection:
-            state = connection.execute(select(captures.c.state).where(captures.c.id == identity)).scalar()
+            look = select(captures.c.state).where(captures.c.id == identity).with_for_update()
+            state = connection.execute(look).scalar()
             here = captures.c.id == identity
             if state == "queued":
                 values = {"state": "cancelled", "finished_at": now(), "reason": "cancelled while it waited"}
@@ -152,7 +154,8 @@ class Captures:
 
 
 def note(connection: Connection, identity: str, name: str, data: dict[str, Any]) -> None:
-    """Add an event, in the transaction of the change that it tells of."""
+    """Add an event, in the transaction of the change that it tells of; the capture's row is locked for its number."""
+    connection.execute(select(captures.c.id).where(captures.c.id == identity).with_for_update()).one()
     last = select(func.coalesce(func.max(capture_events.c.seq), 0)).where(capture_events.c.capture_id == identity)
     connection.execute(
         insert(capture_events),

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, u
 
 from service.fleet.needs import Ability, Need
 from service.store.captures import note
-from service.store.database import Database
+from service.store.database import Database, insert_new
 from service.store.tables import captures, leases, workers
 
 
@@ -102,6 +102,7 @@ class Lease:
         moment = time.time()
         free = or_(leases.c.holder == self._holder, leases.c.until < moment)
         with self._database.write() as connection:
+            connection.execute(insert_new(connection, leases), {"name": self._name, "holder": "", "until": 0.0})
             taken = connection.execute(
                 update(leases)
                 .where(leases.c.name == self._name, free)
