@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
 from torch import Tensor  # noqa: E402 - torch may be absent
 
+from api_tests.capture.inside import captured  # noqa: E402
 from api_tests.capture.jobs import LLAMA, QWEN3_NEXT, job  # noqa: E402
 from engine.capture.attention.batch import ForwardBatch  # noqa: E402
 from engine.capture.attention.full import FullAttentionBackend  # noqa: E402
@@ -18,27 +19,15 @@ from engine.capture.attention.ragged import LinearMetadata  # noqa: E402
 from engine.capture.job import CaptureJob  # noqa: E402
 from engine.capture.models.mixer import Mixer  # noqa: E402
 from engine.capture.report import PhaseReport  # noqa: E402
-from engine.capture.runners.prefill import PrefillBuffers  # noqa: E402
-from engine.capture.setup import CaptureSetup  # noqa: E402
+from engine.capture.runners.inputs import StaticInputs  # noqa: E402
+from engine.capture.setup import Parts  # noqa: E402
 from engine.launch import Phase  # noqa: E402
 
-
-def captured(
-    planned: CaptureJob, backend: type[LinearAttentionBackend] = LinearAttentionBackend
-) -> dict[Phase, PhaseReport]:
-    """Capture in this process, with a linear backend of the test's own."""
-    phases: dict[Phase, PhaseReport] = {}
-    CaptureSetup(
-        planned,
-        torch.device("cpu"),
-        emit=lambda *_, **__: None,
-        keep=phases.__setitem__,
-        linear_backend=backend,
-    ).run()
-    return phases
-
-
 HYBRID = job(QWEN3_NEXT, allocation="per-phase")
+
+
+def with_linear(planned: CaptureJob, backend: type[LinearAttentionBackend]) -> dict[Phase, PhaseReport]:
+    return captured(planned, Parts(linear_backend=backend))
 
 
 def test_without_a_fault_both_phases_are_ok() -> None:
@@ -50,7 +39,7 @@ def test_metadata_that_replay_does_not_refresh() -> None:
         def prepare_replay(self, batch: ForwardBatch) -> None:
             """Forgets to write the batch into the static tables."""
 
-    phases = captured(HYBRID, Stale)
+    phases = with_linear(HYBRID, Stale)
     assert phases["prefill"].outcome == "mismatch"
     assert phases["decode"].outcome == "mismatch"
 
@@ -60,12 +49,12 @@ def test_a_pointer_to_buffers_that_were_replaced() -> None:
         def _replay_metadata(self, batch: ForwardBatch) -> LinearMetadata:
             fresh = self._state_indices(batch).int()
             metadata = super()._replay_metadata(batch)
-            table = self._tables[batch.mode].state_indices_list
+            table = self.tables[batch.mode].state_indices_list
             table[batch.batch_size - 1] = fresh
             metadata.state_indices = fresh
             return metadata
 
-    assert captured(HYBRID, Replaced)["decode"].outcome == "mismatch"
+    assert with_linear(HYBRID, Replaced)["decode"].outcome == "mismatch"
 
 
 def test_a_number_that_python_knew_at_capture() -> None:
@@ -82,7 +71,7 @@ def test_a_number_that_python_knew_at_capture() -> None:
                 mixed[self.live_tokens :] = 0  # the number of tokens of the batch at capture
             return mixed
 
-    assert captured(HYBRID, Constant)["prefill"].outcome == "mismatch"
+    assert with_linear(HYBRID, Constant)["prefill"].outcome == "mismatch"
 
 
 def test_a_padding_row_that_writes_a_live_slot() -> None:
@@ -93,7 +82,7 @@ def test_a_padding_row_that_writes_a_live_slot() -> None:
                 indices[batch.batch_size - batch.num_padding :] = 1
             return indices
 
-    phases = captured(HYBRID, LivePadding)
+    phases = with_linear(HYBRID, LivePadding)
     found = [graph for graph in phases["decode"].graphs if graph.size > 1]
     assert phases["decode"].outcome == "mismatch"
     assert any(graph.state_rel > graph.tolerance for graph in found)
@@ -106,7 +95,7 @@ def test_a_state_that_a_fresh_request_inherits() -> None:
             metadata.has_initial.fill_(True)
             return metadata
 
-    phases = captured(HYBRID, NoReset)
+    phases = with_linear(HYBRID, NoReset)
     assert phases["prefill"].outcome == "mismatch"
     wrong = [replay.scenario for replay in phases["prefill"].graphs[-1].replays if not replay.ok]
     assert "exact size, fresh requests" in wrong
@@ -115,7 +104,7 @@ def test_a_state_that_a_fresh_request_inherits() -> None:
 
 
 def test_padding_tokens_left_over_from_the_last_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PrefillBuffers, "clear", lambda *_, **__: None)
+    monkeypatch.setattr(StaticInputs, "clear", lambda *_, **__: None)
     assert captured(job(LLAMA))["prefill"].outcome == "mismatch"
 
 
@@ -127,7 +116,7 @@ def test_a_read_back_to_the_host_fails_the_capture() -> None:
                 return super().forward(mixer, inputs)
             raise AssertionError
 
-    report = captured(HYBRID, ReadsBack)["decode"]
+    report = with_linear(HYBRID, ReadsBack)["decode"]
     assert report.outcome == "capture_failed"
     assert report.error is not None
     assert report.error.type == "CaptureRefused"

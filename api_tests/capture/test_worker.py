@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from api_tests.capture.jobs import LLAMA, QWEN3_NEXT, job
+from engine.capture.job import DEFAULT_REPLAYS
 from engine.capture.report import CaptureReport
 from engine.capture.supervisor import CaptureEvent, Supervisor
 
@@ -26,7 +27,7 @@ def test_llama_captures_both_phases_and_says_emulated(tmp_path: Path) -> None:
     assert [graph.size for graph in report.phases["prefill"].graphs] == [4, 16]
     for result in report.phases.values():
         for graph in result.graphs:
-            assert len(graph.replays) == 4
+            assert len(graph.replays) == DEFAULT_REPLAYS
             assert any(replay.padding > 0 for replay in graph.replays) or graph.size == 1
             assert len({replay.lengths for replay in graph.replays}) > 1
             assert graph.max_rel <= graph.tolerance

@@ -25,7 +25,8 @@ SIZE_RULE = (
     f"{CPU_SIZES} of the plan's sizes on a CPU and {GPU_SIZES} on a GPU unless a number was given, from the largest to "
     f"the smallest in even steps, of those up to {CPU_LARGEST['prefill']} tokens (prefill) and {CPU_LARGEST['decode']} "
     f"requests (decode) on a CPU, {GPU_LARGEST['prefill']} and {GPU_LARGEST['decode']} on a GPU, or the plan's "
-    "smallest where none is as small; a full prefill graph has at most 16 request slots on a CPU"
+    "smallest where none is as small; a full prefill graph has at most 16 request slots on a CPU; key-value "
+    "caches have pages of 4 tokens, and recurrent state is also kept at every fourth token"
 )
 DEFAULT_SIZES: Mapping[Phase, tuple[int, ...]] = {"prefill": (4, 16, 64), "decode": (1, 2, 4, 8)}
 DEFAULT_MAX_REQUESTS = 4
@@ -36,6 +37,12 @@ TOKENS_A_REQUEST = 512
 prefill graph has one request slot for every 512 tokens of ``chunked_prefill_size``, and at least one."""
 
 CPU_MOST_REQUESTS = 16
+
+DEFAULT_REPLAYS = 7
+"""Enough for each scenario of :mod:`engine.capture.runners.scenarios`, once."""
+
+DEFAULT_PAGE_SIZE = 4
+"""Tokens of one page of the key-value cache, whatever the launch says: every request then has several pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +81,18 @@ class PhasePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureJob:
-    """One capture. ``seed`` seeds the random weights and batches, so that a report can be made again."""
+    """One capture. ``seed`` seeds the random weights and batches, so that a report can be made again.
+
+    ``replays``: of each graph; ``page_size``: tokens of one page of the key-value cache.
+    """
 
     id: str
     shape: ModelShape
     plans: tuple[PhasePlan, ...]
     options: CaptureOptions
     seed: int = 20250
-    replays: int = 4
+    replays: int = DEFAULT_REPLAYS
+    page_size: int = DEFAULT_PAGE_SIZE
 
     def plan(self, phase: Phase) -> PhasePlan | None:
         """The plan of that phase, or None where the job does not ask for it."""
@@ -97,6 +108,7 @@ class CaptureJob:
                 "options": self.options.to_dict(),
                 "seed": self.seed,
                 "replays": self.replays,
+                "page_size": self.page_size,
             }
         )
 
@@ -118,6 +130,7 @@ class CaptureJob:
             options=CaptureOptions.from_dict(value["options"]),
             seed=value["seed"],
             replays=value["replays"],
+            page_size=value["page_size"],
         )
 
 

@@ -44,10 +44,11 @@ class Replay:
     """One replay of one graph beside an eager run from the same state.
 
     ``lengths``: new tokens of each live request (prefill), or tokens of context before this one (decode);
-    ``padding``: rows of the graph without a live request or token; ``scenario``: what this replay varied.
+    ``padding``: rows of the graph without a live request or token; ``scenario``: what this replay varied; ``passes``:
+    how many replays it took, one after the other, each going on from the state that the last one left.
     ``max_abs`` and ``max_rel`` are the largest differences of the outputs; ``state_abs`` of the recurrent state, the
     convolution state and the key-value cache, the reserved padding slot aside; relative differences are to the largest
-    magnitude of the eager tensor.
+    magnitude of the eager tensor. ``intruded``: slots that belong to no request of the batch, and were written.
     """
 
     scenario: str
@@ -58,6 +59,8 @@ class Replay:
     state_abs: float
     state_rel: float
     ok: bool
+    passes: int = 1
+    intruded: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "lengths": list(self.lengths)}

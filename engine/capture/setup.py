@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
+from engine.capture.attention.full import FullAttentionBackend
 from engine.capture.attention.guard import GraphStateError
 from engine.capture.attention.linear import LinearAttentionBackend
 from engine.capture.job import CPU_MOST_REQUESTS, CaptureJob, PhasePlan, choose_sizes
 from engine.capture.recorders.aten import AtenRecorder
 from engine.capture.recorders.base import Recorder
-from engine.capture.report import CaptureFailure, PhaseOutcome, PhaseReport
+from engine.capture.report import CaptureFailure, GraphReport, PhaseOutcome, PhaseReport
 from engine.capture.runners.base import BACKENDS, CudaGraphRunner, Emit
 from engine.capture.runners.decode import DecodeCudaGraphRunner
 from engine.capture.runners.model_runner import ModelRunner
 from engine.capture.runners.prefill import PrefillCudaGraphRunner
 from engine.capture.runners.scenarios import LONGEST_PREFIX
-from engine.capture.runners.verify import matches, verify
+from engine.capture.runners.verify import Listener, Verified, matches, verify
 from engine.launch import Phase
 
 CAPTURE_ORDER: tuple[Phase, ...] = ("prefill", "decode")
@@ -38,6 +39,16 @@ SPARE_REQUESTS = 2
 Keep = Callable[[Phase, PhaseReport], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The classes that a capture is put together from."""
+
+    full_backend: type[FullAttentionBackend] = FullAttentionBackend
+    linear_backend: type[LinearAttentionBackend] = LinearAttentionBackend
+    prefill_runner: type[PrefillCudaGraphRunner] = PrefillCudaGraphRunner
+    decode_runner: type[DecodeCudaGraphRunner] = DecodeCudaGraphRunner
+
+
 class CaptureSetup:
     """One capture, phase by phase. ``keep(phase, report)`` gets a phase's report each time it becomes more certain."""
 
@@ -48,7 +59,7 @@ class CaptureSetup:
         *,
         emit: Emit,
         keep: Keep,
-        linear_backend: type[LinearAttentionBackend] = LinearAttentionBackend,
+        parts: Parts | None = None,
     ) -> None:
         self.job = job
         self.device = device
@@ -56,8 +67,9 @@ class CaptureSetup:
         self.recorder = _recorder(device)
         self._emit = emit
         self._keep = keep
+        self._parts = parts or Parts()
         self._sizes = {plan.phase: choose_sizes(plan, job.options, on_cpu=device.type == "cpu") for plan in job.plans}
-        self._runners: dict[Phase, CudaGraphRunner] = {}
+        self.runners: dict[Phase, CudaGraphRunner] = {}
         self.model_runner = ModelRunner(
             job.shape,
             seed=job.seed,
@@ -65,47 +77,48 @@ class CaptureSetup:
             dtype=self.dtype,
             allocation=job.options.allocation,
             max_requests=self._most_requests() + SPARE_REQUESTS,
-            max_context=max(SMALLEST_CONTEXT, max(self._sizes.get("prefill", (0,))) + LONGEST_PREFIX),
-            linear_backend=linear_backend,
+            max_context=self._context(),
+            page_size=job.page_size,
+            full_backend=self._parts.full_backend,
+            linear_backend=self._parts.linear_backend,
         )
         emit("model.built", layers=len(job.shape.layer_kinds))
 
     def run(self) -> None:
         """Capture both phases in the engine's order, then replay and compare every graph."""
-        captured = [phase for phase in CAPTURE_ORDER if self._capture(phase)]
-        for phase in captured:
-            self._verify(phase)
+        for phase in CAPTURE_ORDER:
+            self._capture(phase)
+        if self.runners:
+            self._verify()
 
-    def _capture(self, phase: Phase) -> bool:
+    def _capture(self, phase: Phase) -> None:
         plan = self.job.plan(phase)
         if plan is None:
-            return False
+            return
         report = self._started(plan)
         if not plan.enabled:
             self._keep(phase, replace(report, outcome="skipped", note="The launch has no graph in this phase."))
             self._emit(f"{phase}.skipped")
-            return False
+            return
         if plan.backend not in BACKENDS:
             said = f"The capture worker knows the graph backends {', '.join(sorted(BACKENDS))}, not {plan.backend!r}."
             self._keep(phase, replace(report, error=CaptureFailure(type="UnknownBackend", message=said)))
             self._emit(f"{phase}.infrastructure")
-            return False
+            return
         try:
-            self._runners[phase] = self._build(plan)
+            self.runners[phase] = self._build(plan)
         except Exception as failure:  # every way in which a capture fails is a result, not a fault of the worker
             outcome = outcome_of(failure)
             self._keep(phase, replace(report, outcome=outcome, error=described(failure)))
             self._emit(f"{phase}.{outcome}", message=str(failure)[:500])
-            return False
-        return True
 
     def _build(self, plan: PhasePlan) -> CudaGraphRunner:
         sizes: Sequence[int] = self._sizes[plan.phase]
         if plan.phase == "decode":
-            return DecodeCudaGraphRunner(
+            return self._parts.decode_runner(
                 self.model_runner, backend=plan.backend, sizes=sizes, recorder=self.recorder, emit=self._emit
             )
-        return PrefillCudaGraphRunner(
+        return self._parts.prefill_runner(
             self.model_runner,
             backend=plan.backend,
             sizes=sizes,
@@ -114,20 +127,32 @@ class CaptureSetup:
             emit=self._emit,
         )
 
-    def _verify(self, phase: Phase) -> None:
-        plan, runner = self.job.plan(phase), self._runners[phase]
+    def _verify(self) -> None:
+        """All graphs of both phases together: one replays after the other, whatever its phase and size."""
+        for phase in self.runners:
+            self._emit(f"{phase}.verify.begin")
+        counted = dict.fromkeys(self.runners, 0)
+
+        def done(phase: Phase, graph: GraphReport) -> None:
+            counted[phase] += 1
+            far = {"max_rel": graph.max_rel, "state_rel": graph.state_rel}
+            many = {"n": counted[phase], "of": len(self.runners[phase].sizes)}
+            self._emit(f"{phase}.verify.size", size=graph.size, **many, **far)
+
+        listener = Listener(done, lambda n, of: self._emit("verify.turn", n=n, of=of))
+        for phase, verified in verify(
+            self.runners, seed=self.job.seed, replays=self.job.replays, listener=listener
+        ).items():
+            self._conclude(phase, verified)
+
+    def _conclude(self, phase: Phase, verified: Verified) -> None:
+        plan, failure = self.job.plan(phase), verified.failure
         assert plan is not None  # noqa: S101 - only planned phases were captured
-        report = self._started(plan)
-        self._emit(f"{phase}.verify.begin")
-        for size in runner.sizes:
-            try:
-                graph = verify(runner, runner.captured[size], seed=self.job.seed, replays=self.job.replays)
-            except Exception as failure:  # as above: a replay that fails is a result
-                self._keep(phase, replace(report, outcome=outcome_of(failure), error=described(failure)))
-                self._emit(f"{phase}.verify.failed", size=size, message=str(failure)[:500])
-                return
-            report = replace(report, graphs=(*report.graphs, graph))
-            self._emit(f"{phase}.verify.size", size=size, max_rel=graph.max_rel, state_rel=graph.state_rel)
+        report = replace(self._started(plan), graphs=verified.graphs)
+        if failure is not None:
+            self._keep(phase, replace(report, outcome=outcome_of(failure), error=described(failure)))
+            self._emit(f"{phase}.verify.failed", message=str(failure)[:500])
+            return
         good = all(matches(graph) for graph in report.graphs)
         self._keep(phase, replace(report, outcome="ok" if good else "mismatch"))
         self._emit(f"{phase}.verify.end", ok=good)
@@ -147,6 +172,11 @@ class CaptureSetup:
     def _most_requests(self) -> int:
         prefill = self.job.plan("prefill")
         return max(1, *self._sizes.get("decode", (1,)), self._slots(prefill) if prefill else 1)
+
+    def _context(self) -> int:
+        """Tokens a request, in whole pages: the largest prefill after the longest prefix."""
+        tokens = max(SMALLEST_CONTEXT, max(self._sizes.get("prefill", (0,))) + LONGEST_PREFIX)
+        return -(-tokens // self.job.page_size) * self.job.page_size
 
     def _slots(self, plan: PhasePlan) -> int:
         return min(plan.max_requests, CPU_MOST_REQUESTS) if self.device.type == "cpu" else plan.max_requests

@@ -14,6 +14,20 @@ PAD_SLOT_ID = -1
 """The state index of a row without a live request, as in the engine's backends."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracking:
+    """Which requests' recurrent state is kept at a boundary, so that a prefix cache can go on from there.
+
+    Per request row: ``mask`` (bool) whether this pass reaches a boundary, ``ends`` how many of the pass's new tokens
+    lie before it, ``indices`` the state slot that gets the copy. After the engine's mamba_track_mask,
+    mamba_track_seqlens and mamba_track_indices (SGLang 0.5.23, model_executor/forward_batch_info.py).
+    """
+
+    mask: Tensor
+    ends: Tensor
+    indices: Tensor
+
+
 @dataclass(slots=True, kw_only=True)
 class ForwardBatch:
     """``T`` token rows of ``R`` request rows.
@@ -22,7 +36,8 @@ class ForwardBatch:
     ``positions`` and ``out_cache_loc`` (the key-value slot each token writes) are per token; ``req_pool_indices`` (the
     row of the request-to-token pool) and ``prefix_lens`` (tokens already cached) per request. Padding comes last:
     ``num_padding`` request rows own no token and point at reserved row 0, token rows beyond the last request write
-    reserved slot 0. ``max_len`` is the most new tokens that one request of this batch can have.
+    reserved slot 0. ``max_len`` is the most new tokens that one request of this batch can have. ``tracking``: None
+    where no state is kept at boundaries.
     """
 
     mode: ForwardMode
@@ -34,6 +49,7 @@ class ForwardBatch:
     query_start_loc: Tensor
     max_len: int
     num_padding: int = 0
+    tracking: Tracking | None = None
 
     @property
     def batch_size(self) -> int:

@@ -1,7 +1,7 @@
 """The backend of recurrent layers, with the guard.
 
-Structure after SGLang 0.5.23, layers/attention/hybrid_linear_attn_backend.py, MambaAttnBackendBase: one static table a
-batch size, filled by ``init_cuda_graph_state``, refreshed in place by ``_replay_metadata``.
+Structure after SGLang 0.5.23, layers/attention/hybrid_linear_attn_backend.py, MambaAttnBackendBase: static tables
+filled by ``init_cuda_graph_state``, refreshed in place by ``_replay_metadata``.
 """
 
 from __future__ import annotations
@@ -13,35 +13,19 @@ from torch import Tensor
 
 from engine.capture.attention.base import AttentionBackend
 from engine.capture.attention.batch import PAD_SLOT_ID, ForwardBatch, ForwardMode
-from engine.capture.attention.guard import guarded_lookup
+from engine.capture.attention.guard import Guard
 from engine.capture.attention.pools import Pools
 from engine.capture.attention.ragged import LinearMetadata, RaggedAccess
+from engine.capture.attention.tables import GraphTables
 from engine.capture.models.mixer import Mixer, RecurrentMixer
 from engine.capture.options import Allocation
-
-
-class GraphTables:
-    """For each number of request rows, the static buffers that its captured graphs read."""
-
-    def __init__(self) -> None:
-        self.state_indices_list: list[Tensor] = []
-        self.query_start_loc_list: list[Tensor] = []
-        self.has_initial_list: list[Tensor] = []
-
-    def allocate(self, max_bs: int, device: torch.device) -> None:
-        """Buffers for 1 to ``max_bs`` request rows, replacing what was there."""
-        self.__init__()  # type: ignore[misc]  # start over: appending to a filled table would shift every size
-        for bs in range(1, max_bs + 1):
-            self.state_indices_list.append(torch.full((bs,), PAD_SLOT_ID, dtype=torch.int32, device=device))
-            self.query_start_loc_list.append(torch.zeros((bs + 1,), dtype=torch.int32, device=device))
-            self.has_initial_list.append(torch.zeros((bs,), dtype=torch.bool, device=device))
 
 
 class LinearAttentionBackend(AttentionBackend):
     """Recurrent layers of one family or of several.
 
-    Under ``decode-owned`` allocation there is one table, which the decode runner allocates, as in the engine; under
-    ``per-phase`` each phase has its own.
+    Under ``decode-owned`` allocation there is one set of tables, which the decode runner allocates, as in the engine;
+    under ``per-phase`` each phase has its own.
     """
 
     def __init__(self, pools: Pools, family: str, allocation: Allocation, device: torch.device) -> None:
@@ -49,8 +33,9 @@ class LinearAttentionBackend(AttentionBackend):
         self.allocation: Allocation = allocation
         self._pools = pools
         self._device = device
+        self._guard = Guard(backend=f"{family} linear-attention", family=family, allocation=allocation, device=device)
         shared = GraphTables()
-        self._tables: dict[ForwardMode, GraphTables] = {
+        self.tables: dict[ForwardMode, GraphTables] = {
             "decode": shared,
             "extend": shared if allocation == "decode-owned" else GraphTables(),
         }
@@ -59,12 +44,12 @@ class LinearAttentionBackend(AttentionBackend):
     @property
     def state_indices_list(self) -> list[Tensor]:
         """The decode runner's table, by the engine's name."""
-        return self._tables["decode"].state_indices_list
+        return self.tables["decode"].state_indices_list
 
     def init_cuda_graph_state(self, max_bs: int, max_num_tokens: int, mode: ForwardMode) -> None:
         if max_bs < 1 or max_num_tokens < max_bs:
             raise ValueError(f"Graph tables need 1 <= max_bs <= max_num_tokens, not {max_bs} and {max_num_tokens}.")
-        self._tables[mode].allocate(max_bs, self._device)
+        self.tables[mode].allocate(max_bs, self._device)
 
     def init_forward_metadata(self, batch: ForwardBatch) -> None:
         self._metadata = LinearMetadata(
@@ -73,6 +58,7 @@ class LinearAttentionBackend(AttentionBackend):
             has_initial=self._has_initial(batch),
             num_tokens=batch.num_tokens,
             max_len=batch.max_len,
+            tracking=batch.tracking,
         )
 
     def prepare_capture(self, batch: ForwardBatch) -> None:
@@ -92,30 +78,18 @@ class LinearAttentionBackend(AttentionBackend):
         """Write this batch into the static buffers of its number of request rows, and hand those out.
 
         Raises:
-            GraphStateError: the buffers were not allocated, or not for so many rows.
+            GraphStateError: a buffer is missing, too small, or not what the graph reads.
         """
-        state_indices = self._buffer("state_indices_list", batch)
-        query_start_loc = self._buffer("query_start_loc_list", batch)
-        has_initial = self._buffer("has_initial_list", batch)
-        state_indices.copy_(self._state_indices(batch))
-        query_start_loc.copy_(batch.query_start_loc)
-        has_initial.copy_(self._has_initial(batch))
+        self._pools.requests.check(self._guard, batch)
+        tables = self.tables[batch.mode].for_batch(self._guard, batch)
+        tables.refresh(batch, self._state_indices(batch), self._has_initial(batch))
         return LinearMetadata(
-            query_start_loc=query_start_loc,
-            state_indices=state_indices,
-            has_initial=has_initial,
+            query_start_loc=tables.query_start_loc,
+            state_indices=tables.state_indices,
+            has_initial=tables.has_initial,
             num_tokens=batch.num_tokens,
             max_len=batch.max_len,
-        )
-
-    def _buffer(self, name: str, batch: ForwardBatch) -> Tensor:
-        return guarded_lookup(
-            getattr(self._tables[batch.mode], name),
-            table=name,
-            batch_size=batch.batch_size,
-            family=self.family,
-            phase="decode" if batch.mode == "decode" else "prefill",
-            allocation=self.allocation,
+            tracking=tables.tracking,
         )
 
     def _state_indices(self, batch: ForwardBatch) -> Tensor:

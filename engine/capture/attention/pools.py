@@ -1,6 +1,7 @@
 """Where state lives: requests to tokens, tokens to keys and values, requests to recurrent state.
 
-Row 0 of every pool is reserved: padding reads and writes it, and nothing live is ever there.
+The first page of the key-value cache and the first slot of recurrent state are reserved: padding reads and writes them,
+and nothing live is ever there.
 """
 
 from __future__ import annotations
@@ -10,25 +11,32 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
+from engine.capture.attention.batch import ForwardBatch
+from engine.capture.attention.guard import Guard
+
 Shapes = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
 """What one layer keeps for each token, or for each request: name -> (shape, dtype)."""
 
+STATES_A_REQUEST = 2
+"""The state that a request runs on, and the one that its last boundary is kept in."""
+
 
 class SlotPool:
-    """For each layer, named tensors with one row a slot."""
+    """For each layer, named tensors with one row a slot; the first ``reserved`` rows are padding's."""
 
-    def __init__(self, layers: Mapping[int, Shapes], slots: int, device: torch.device) -> None:
+    def __init__(self, layers: Mapping[int, Shapes], slots: int, device: torch.device, reserved: int = 1) -> None:
         self.slots = slots
+        self.reserved = reserved
         self._tensors = {
             layer: {
-                name: torch.zeros((slots + 1, *shape), dtype=dtype, device=device)
+                name: torch.zeros((reserved + slots, *shape), dtype=dtype, device=device)
                 for name, (shape, dtype) in shapes.items()
             }
             for layer, shapes in layers.items()
         }
 
     def layer(self, index: int) -> Mapping[str, Tensor]:
-        """The tensors of one layer, by name; each ``[slots + 1, ...]``."""
+        """The tensors of one layer, by name; each ``[reserved + slots, ...]``."""
         return self._tensors[index]
 
     def named(self) -> Iterator[tuple[str, Tensor]]:
@@ -40,21 +48,48 @@ class SlotPool:
 
 class ReqToTokenPool:
     """``table[request row, position]`` is the key-value slot of that token; ``state_index[request row]`` the slot of
-    the request's recurrent state."""
+    the request's recurrent state, ``track_index[request row]`` the slot that keeps it at the last boundary."""
 
-    def __init__(self, max_requests: int, max_context: int, device: torch.device) -> None:
+    def __init__(self, max_requests: int, max_context: int, device: torch.device, page_size: int = 1) -> None:
         self.max_requests = max_requests
         self.max_context = max_context
+        self.page_size = page_size
         self.table = torch.zeros((max_requests + 1, max_context), dtype=torch.int64, device=device)
         self.state_index = torch.zeros((max_requests + 1,), dtype=torch.int64, device=device)
+        self.track_index = torch.zeros((max_requests + 1,), dtype=torch.int64, device=device)
+
+    @property
+    def pages_a_request(self) -> int:
+        """Pages that a request of ``max_context`` tokens has."""
+        return self.max_context // self.page_size
 
     def state_indices(self, req_pool_indices: Tensor) -> Tensor:
         """The state slots of those request rows, as a new tensor."""
         return self.state_index[req_pool_indices]
 
+    def pages(self, req_pool_indices: Tensor) -> Tensor:
+        """The pages of those request rows, ``[R, pages a request]``, as a new tensor."""
+        return self.table[req_pool_indices, :: self.page_size] // self.page_size
+
+    def check(self, guard: Guard, batch: ForwardBatch) -> None:
+        """What a replay of ``batch`` looks its state slots up in.
+
+        Raises:
+            GraphStateError: one of the tables does not hold every request row, or is not what the look-up reads.
+        """
+        for name in ("state_index", "track_index"):
+            guard.rows(
+                getattr(self, name),
+                table=name,
+                batch_size=batch.batch_size,
+                mode=batch.mode,
+                dtype=torch.int64,
+                needed=self.max_requests + 1,
+            )
+
 
 class Pools:
-    """The pools of one model runner."""
+    """The pools of one model runner. ``max_context`` is in tokens, a whole number of pages of ``page_size`` tokens."""
 
     def __init__(
         self,
@@ -64,10 +99,13 @@ class Pools:
         kv: Mapping[int, Shapes],
         states: Mapping[int, Shapes],
         device: torch.device,
+        page_size: int = 1,
     ) -> None:
-        self.requests = ReqToTokenPool(max_requests, max_context, device)
-        self.kv = SlotPool(kv, max_requests * max_context, device)
-        self.states = SlotPool(states, max_requests, device)
+        if max_context % page_size:
+            raise ValueError(f"A context of {max_context} tokens is no whole number of pages of {page_size}.")
+        self.requests = ReqToTokenPool(max_requests, max_context, device, page_size)
+        self.kv = SlotPool(kv, max_requests * max_context, device, reserved=page_size)
+        self.states = SlotPool(states, max_requests * STATES_A_REQUEST, device)
 
     def named(self) -> Iterator[tuple[str, Tensor]]:
         """Every tensor that a forward pass may write."""

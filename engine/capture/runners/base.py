@@ -45,6 +45,7 @@ class CudaGraphRunner(ABC):
         self.recorder = recorder
         self.emit = emit
         self.captured: dict[int, Captured] = {}
+        self.output: Tensor | None = None
 
     def capture(self) -> None:
         """Capture every size, largest first, so that the smaller ones reuse the larger ones' memory."""
@@ -53,19 +54,27 @@ class CudaGraphRunner(ABC):
             begun = time.perf_counter()
             graph = self.capture_one_size(size)
             self.captured[size] = Captured(size, graph, time.perf_counter() - begun)
-            self.emit(f"{self.phase}.capture.size", size=size, seconds=self.captured[size].capture_s)
+            done = {"n": len(self.captured), "of": len(self.sizes)}
+            self.emit(f"{self.phase}.capture.size", size=size, seconds=self.captured[size].capture_s, **done)
         self.emit(f"{self.phase}.capture.end")
 
     @torch.no_grad()
     def capture_one_size(self, size: int) -> Graph:
-        """Point the backend at the static buffers, then record the forward pass over them."""
+        """Point the backend at the static buffers, then record the forward pass over them.
+
+        Every graph of the phase ends by writing its result into the first rows of one output buffer, the largest
+        graph's, as the engine's full backend does (SGLang 0.5.23, model_executor/runner_backend).
+        """
         batch = self.dummy_batch(size)
         backend = self.runner.attn_backend
         if self.breaks:
             backend.init_forward_metadata(batch)
         else:
             backend.prepare_capture(batch)
-        return self.recorder.capture(lambda: self.forward(batch), breaks=self.breaks)
+        if self.output is None:
+            self.output = torch.empty_like(self.forward(batch))
+        rows = self.output[: self.rows(batch)]
+        return self.recorder.capture(lambda: rows.copy_(self.forward(batch)), breaks=self.breaks)
 
     def padded_size(self, raw: int) -> int | None:
         """The smallest captured size that holds ``raw`` (tokens or requests), or None: then the pass runs eagerly."""
@@ -97,15 +106,30 @@ class CudaGraphRunner(ABC):
         """
         if size is None:
             size = self.padded_size(self.rows(batch))
-        if size is None or size not in self.captured or size < self.rows(batch):
-            raise ValueError(f"No {self.phase} graph of {self.sizes} holds {self.rows(batch)} rows.")
-        padded = self.load_batch(batch, size)
+        if size is None or size not in self.captured or size < self.rows(batch) or not self.can_run_graph(batch):
+            raise ValueError(
+                f"No {self.phase} graph of {self.sizes} holds {self.rows(batch)} rows of {batch.batch_size} requests."
+            )
+        self._run(size, self.load_batch(batch, size))
+        return self.taken(self.rows(batch))
+
+    @torch.no_grad()
+    def replay_padding(self, size: int) -> None:
+        """Run one graph without any live row: it writes the output buffer, and reserved slots alone."""
+        self._run(size, self.dummy_batch(size))
+
+    def taken(self, rows: int) -> Tensor:
+        """A copy of the last replay's first rows: the next replay, of whatever size, writes over the buffer."""
+        assert self.output is not None  # noqa: S101 - a runner captures in its constructor
+        return self.output[:rows].clone()
+
+    def _run(self, size: int, batch: ForwardBatch) -> None:
         backend = self.runner.attn_backend
         if self.breaks:
-            backend.init_forward_metadata(padded)
+            backend.init_forward_metadata(batch)
         else:
-            backend.prepare_replay(padded)
-        return self.captured[size].graph.replay()[: self.rows(batch)].clone()
+            backend.prepare_replay(batch)
+        self.captured[size].graph.replay()
 
     @staticmethod
     def rows(batch: ForwardBatch) -> int:

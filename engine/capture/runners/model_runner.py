@@ -30,6 +30,8 @@ class ModelRunner:
         allocation: Allocation,
         max_requests: int,
         max_context: int,
+        page_size: int = 1,
+        full_backend: type[FullAttentionBackend] = FullAttentionBackend,
         linear_backend: type[LinearAttentionBackend] = LinearAttentionBackend,
     ) -> None:
         self.shape = shape
@@ -45,9 +47,10 @@ class ModelRunner:
             kv={m.layer: m.token_shapes(dtype) for m in mixers if isinstance(m, PagedMixer)},
             states={m.layer: m.state_shapes(dtype) for m in mixers if isinstance(m, RecurrentMixer)},
             device=device,
+            page_size=page_size,
         )
         recurrent = dict.fromkeys(m.label for m in mixers if isinstance(m, RecurrentMixer))
-        full = FullAttentionBackend(self.pools)
+        full = full_backend(self.pools, allocation)
         self.attn_backend: AttentionBackend = full
         if recurrent:
             linear = linear_backend(self.pools, " and ".join(recurrent), allocation, device)

@@ -1,25 +1,38 @@
-"""The replays of one graph: other lengths, other slots, padding, prefixes, slots that others left dirty."""
+"""The replays of one graph: other lengths, other slots, padding, prefixes, chunks, slots that others left dirty."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.capture.attention.batch import ForwardBatch
-from engine.capture.runners.live import LiveBatches
+from engine.capture.runners.live import LiveBatches, Passes
 
 LONGEST_PREFIX = 16
 """Tokens already cached before a prefill, at most."""
 
-Scenario = tuple[str, Callable[[], ForwardBatch]]
+DECODE_STEPS = 3
+
+Scenario = tuple[str, Callable[[], Passes]]
 
 
-def prefill_scenarios(live: LiveBatches, size: int, max_requests: int) -> list[Scenario]:
+def prefill_scenarios(live: LiveBatches, size: int, max_requests: int, max_context: int) -> list[Scenario]:
     """For a graph of ``size`` tokens and up to ``max_requests`` requests. Fresh requests get slots with old state."""
 
-    def batch(tokens: int, requests: int, *, continued: Callable[[int], bool]) -> ForwardBatch:
+    def batch(tokens: int, requests: int, *, continued: Callable[[int], bool]) -> Passes:
         requests = max(1, min(requests, max_requests, tokens))
         prefixes = [live.number(1, LONGEST_PREFIX) if continued(i) else 0 for i in range(requests)]
         return live.extend(live.split(tokens, requests), prefixes)
+
+    def with_empty_rows(tokens: int) -> Passes:
+        """Every other request brings no token: what it has must stay as it is."""
+        if max_requests < 2:
+            return batch(tokens, 1, continued=lambda _: True)
+        owners = max(1, min((max_requests + 1) // 2, tokens))
+        lengths = [n for length in live.split(tokens, owners) for n in (length, 0)][:max_requests]
+        return live.extend(lengths, [live.number(1, LONGEST_PREFIX) for _ in lengths])
+
+    def long_prompt() -> Passes:
+        prefix = live.number(0, 3)
+        return live.extend_in_chunks(min(max_context - prefix, 2 * size + max(1, size // 2)), prefix, size)
 
     most = max_requests
     return [
@@ -30,6 +43,8 @@ def prefill_scenarios(live: LiveBatches, size: int, max_requests: int) -> list[S
         ),
         ("one continued request", lambda: batch(max(1, size - 1), 1, continued=lambda _: True)),
         ("half empty, one fresh request", lambda: batch(max(1, size // 2), 1, continued=lambda _: False)),
+        ("half empty, rows of length zero", lambda: with_empty_rows(max(1, size // 2))),
+        ("a long prompt in chunks", long_prompt),
         ("exact size, every request continued", lambda: batch(size, most, continued=lambda _: True)),
     ]
 
@@ -37,8 +52,8 @@ def prefill_scenarios(live: LiveBatches, size: int, max_requests: int) -> list[S
 def decode_scenarios(live: LiveBatches, size: int, max_context: int) -> list[Scenario]:
     """For a graph of ``size`` requests with up to ``max_context`` tokens each."""
 
-    def batch(requests: int, low: int, high: int) -> ForwardBatch:
-        return live.decode([live.number(low, high) for _ in range(max(1, requests))])
+    def batch(requests: int, low: int, high: int, steps: int = 1) -> Passes:
+        return live.decode([live.number(low, high) for _ in range(max(1, requests))], steps)
 
     half = max(1, max_context // 2)
     return [
@@ -46,4 +61,5 @@ def decode_scenarios(live: LiveBatches, size: int, max_context: int) -> list[Sce
         ("padded", lambda: batch(size * 5 // 8, 1, max_context - 1)),
         ("every row live, long contexts", lambda: batch(size, half, max_context - 1)),
         ("one live row", lambda: batch(1, 1, max_context - 1)),
+        ("half empty, several steps", lambda: batch(size // 2, 1, max_context - DECODE_STEPS, DECODE_STEPS)),
     ]

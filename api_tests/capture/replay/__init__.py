@@ -1,0 +1,1 @@
+"""Replay against eager: planted faults are found, and sound captures are never called wrong."""
