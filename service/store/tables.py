@@ -19,14 +19,12 @@ validations = Table(
     Column("rules", Text, nullable=False),
     Column("body", Text, nullable=False),
     Index("validations_verdict", "verdict", "id"),
-)
     Index("validations_model", "model", "id"),
     Index("validations_release", "release", "id"),
     Index("validations_gpu", "gpu", "id"),
-    Index("validations_created_by", "created_by", "id"),
+)
 """``body`` is the whole answer as it was sent, JSON; ``rules`` the ids of the findings' rules, comma-separated."""
 
-captures = Table(
 validation_rules = Table(
     "validation_rules",
     metadata,
@@ -36,6 +34,7 @@ validation_rules = Table(
 )
 """Each rule with the validations that it had findings in. A validation's own ``rules`` say which rows are its."""
 
+captures = Table(
     "captures",
     metadata,
     Column("id", String(40), primary_key=True),
@@ -59,11 +58,10 @@ validation_rules = Table(
     Column("sent_at", Float),
     Column("waiting_for", String(80)),
     Index("captures_state", "state", "id"),
-)
-"""The row is the truth of a capture. ``lease_until`` is in seconds of the epoch: until then ``worker`` has it.
     Index("captures_validation", "validation_id"),
     Index("captures_finished", "finished_at"),
-    Index("captures_created_by", "created_by", "id"),
+)
+"""The row is the truth of a capture. ``lease_until`` is in seconds of the epoch: until then ``worker`` has it.
 
 ``fence`` counts the claims, and never goes back: only the newest claim may change the row. ``sent_at`` (seconds of the
 epoch) is when a broker was last given the capture since it began to wait; ``waiting_for`` the kind of worker that it
