@@ -6,58 +6,18 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from api_tests.capture.jobs import LLAMA, job, slow_job
+from api_tests.capture.workers import alive, gone, impostor, outcomes
 from engine.capture.process import TAIL_BYTES
-from engine.capture.report import CaptureReport
 from engine.capture.supervisor import CaptureEvent, Supervisor
 
 torch_needed = pytest.mark.skipif(find_spec("torch") is None, reason="the worker extra is not installed")
-
-
-def alive(pid: int) -> bool:
-    """Whether that process runs (a zombie does not)."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
-
-
-def gone(pid: int, within_s: float = 10.0) -> bool:
-    end = time.monotonic() + within_s
-    while alive(pid):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def impostor(folder: Path, body: str) -> str:
-    """An interpreter that runs ``body`` instead of the worker; ``report`` and ``events`` are set there."""
-    script = folder / "impostor"
-    script.write_text(
-        f"#!{sys.executable}\n"
-        "import json, os, pathlib, signal, subprocess, sys, time\n"
-        "args = dict(zip(sys.argv[5::2], sys.argv[6::2]))\n"
-        "report = pathlib.Path(args['--report'])\n"
-        "def event(name, **data):\n"
-        "    os.write(int(args['--events']), (json.dumps({'event': name, 'data': data}) + '\\n').encode())\n"
-        + textwrap.dedent(body)
-    )
-    script.chmod(0o755)
-    return str(script)
-
-
-def outcomes(report: CaptureReport) -> dict[str, str]:
-    return {phase: result.outcome for phase, result in report.phases.items()}
 
 
 @torch_needed
@@ -187,43 +147,6 @@ def test_noise_on_the_event_pipe_and_floods_of_output_are_survived(tmp_path: Pat
     assert [name for name in report.order if not name.startswith("worker.")] == ["decode.capture.begin"]
     assert len(report.output_tail) <= TAIL_BYTES
     assert report.output_tail.endswith("the end\n")
-
-
-def test_the_worker_sees_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_TOKEN", "GRAPHGATE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "CUDA_API_KEY", "DATABASE_URL"):
-        monkeypatch.setenv(name, "hush-hush")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    python = impostor(tmp_path, "print(json.dumps(dict(os.environ)))")
-    report = Supervisor(tmp_path / "w", python).run(job())
-    assert "hush-hush" not in report.output_tail
-    assert '"CUDA_VISIBLE_DEVICES": "0"' in report.output_tail
-
-
-def test_grandchildren_go_with_the_worker(tmp_path: Path) -> None:
-    python = impostor(
-        tmp_path,
-        """
-        child = subprocess.Popen(['sleep', '600'])
-        event('worker.started', pid=child.pid)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        time.sleep(600)
-        """,
-    )
-    from dataclasses import replace
-
-    small = job()
-    pids: list[int] = []
-
-    def note(event: CaptureEvent) -> None:
-        if event.name in ("worker.spawned", "worker.started"):
-            pids.append(event.data["pid"])
-
-    report = Supervisor(tmp_path / "w", python).run(
-        replace(small, options=replace(small.options, timeout_s=1.5)), on_event=note
-    )
-    assert set(outcomes(report).values()) == {"timeout"}
-    assert len(pids) == 2
-    assert all(gone(pid) for pid in pids)
 
 
 def test_an_interpreter_that_is_not_there(tmp_path: Path) -> None:

@@ -6,10 +6,16 @@ Expected: full prefill on a gated-delta-net hybrid ends in the guard's error, as
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 
 from api_tests.cli.command import FULL_PREFILL, LLAMA, QWEN3_NEXT, environment, graphgate
 from api_tests.material import ROOT
@@ -56,6 +62,46 @@ def test_a_capture_that_takes_too_long_is_ended() -> None:
     done = graphgate("capture", LLAMA, *QUICK, "--timeout", "0.05")
     assert done.code == 1
     assert "timeout" in done.out
+
+
+def test_progress_is_a_line_for_each_size_where_nobody_watches() -> None:
+    done = graphgate("capture", LLAMA, *QUICK)
+    lines = done.err.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        *("prefill captured", "decode captured", "prefill replayed", "decode replayed")
+    ]
+    assert all(line.endswith(", 1 of 1") for line in lines)
+
+
+def test_progress_is_a_bar_on_a_terminal_and_leaves_no_trace() -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    words = [sys.executable, "-m", "service", "capture", LLAMA, "--device", "cpu", "--sizes", "2", "--layers", "2"]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=theirs, cwd=ROOT, env=environment(TERM="xterm"), text=True
+    ) as process:
+        os.close(theirs)
+        drawn = _everything(ours)
+        out, _ = process.communicate(timeout=60)
+    assert out.startswith("prefill ok, decode ok")
+    assert "\r" not in out
+    frames = drawn.decode().split("\r")
+    for stage in ("prefill capture", "decode capture", "prefill verify", "decode verify"):
+        counts = [re.search(r"\d of \d", frame) for frame in frames if frame.startswith(f"{stage}: |")]
+        assert [found[0] for found in counts if found][-1] == "2 of 2", frames
+    assert any(", size " in frame for frame in frames)
+    assert "\n" not in drawn.decode()
+    assert frames[-1] == ""
+    assert frames[-2].strip() == ""
+
+
+def _everything(terminal: int) -> bytes:
+    """What is written to a terminal until its last writer is gone."""
+    drawn = b""
+    with open(terminal, "rb", buffering=0) as screen, contextlib.suppress(OSError):  # EIO: Linux's word for that
+        while piece := screen.read(4096):
+            drawn += piece
+    return drawn
 
 
 def test_an_interrupt_ends_the_capture_and_its_process() -> None:

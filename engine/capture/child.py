@@ -1,13 +1,12 @@
-"""The worker process: ``python -m engine.capture.child --job FILE --report FILE --events FD --parent PID``.
+"""The worker process: ``python -m engine.capture.child --job FILE --report FILE --events FD``.
 
-Reads one job, captures, leaves one report. Started by :class:`engine.capture.supervisor.Supervisor`, which holds the
-other end of the event pipe and of standard input; when either end or the parent goes away, so does this process.
+Reads one job, captures, leaves one report; it has no network. Started by :mod:`engine.capture.warden`, which holds the
+other end of standard input and ends when the supervisor does; when it goes away, so does this process.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import platform
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.capture.files import write_atomically
+from engine.capture.isolation import refuse_network
 from engine.capture.job import SIZE_RULE, CaptureJob
 from engine.capture.options import CPU_MEMORY_MIB
 from engine.capture.report import CaptureFailure, CaptureReport, PhaseReport
@@ -71,9 +71,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--job", type=Path, required=True)
     parser.add_argument("--report", type=Path, required=True)
     parser.add_argument("--events", type=int, required=True)
-    parser.add_argument("--parent", type=int, required=True)
     args = parser.parse_args(argv)
-    _die_with_parent(args.parent)
+    refuser = refuse_network()
+    threading.Thread(target=_end_when_input_closes, daemon=True).start()
     job = CaptureJob.from_json(args.job.read_text(encoding="utf-8"))
     journal = Journal(
         args.events,
@@ -89,7 +89,7 @@ def main(argv: list[str] | None = None) -> int:
             versions={"graphgate": VERSION, "python": platform.python_version()},
         ),
     )
-    journal.emit("worker.started", pid=os.getpid())
+    journal.emit("worker.started", pid=os.getpid(), network_refused_by=refuser)
     try:
         run(job, journal)
     except Unfit as unfit:
@@ -186,17 +186,8 @@ def _limit_memory(memory_mib: int | None, device: torch.device) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
-def _die_with_parent(parent: int) -> None:
-    """End this process when its supervisor ends: by the kernel where it offers that, and when standard input closes."""
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # it was gone before the call above
-            os._exit(1)
-    threading.Thread(target=_end_when_input_closes, daemon=True).start()
-
-
 def _end_when_input_closes() -> None:
+    """The kernel ends this process with its warden on Linux; elsewhere this does."""
     os.read(0, 1)
     os.killpg(os.getpgid(0), signal.SIGKILL)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,14 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from engine.capture.classify import End, classify
+from engine.capture.environment import worker_environment
 from engine.capture.files import write_atomically
+from engine.capture.folders import JobFolder, job_folder, sweep
 from engine.capture.job import CaptureJob
-from engine.capture.process import DEFAULT_PYTHON, Worker, python_command, scrubbed
+from engine.capture.options import CPU_MEMORY_MIB
+from engine.capture.process import DEFAULT_PYTHON, Limits, Worker, python_command
+from engine.capture.processes import machine_bytes
 from engine.capture.report import CaptureFailure, CaptureReport, PhaseReport
 from engine.launch import Phase
 
 MOST_EVENTS = 10_000
 LARGEST_REPORT = 16 * 2**20
+MOST_OUTPUT = 64 * 2**20
+OVERHEAD_MIB = 4096
+"""MiB of the machine's memory that a worker may hold beyond what its capture may take: torch, CUDA's libraries."""
+
+MOST_OF_MACHINE = 0.9
+"""The share of the machine's memory above which a worker is stopped, whatever it was allowed."""
+
 IMPORT_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -35,11 +44,28 @@ class CaptureEvent:
 
 
 class Supervisor:
-    """Runs captures below ``workdir`` with the interpreter ``python``, which needs torch; this process does not."""
+    """Runs captures below ``workdir`` with the interpreter ``python``, which needs torch; this process does not.
 
-    def __init__(self, workdir: Path, python: str = DEFAULT_PYTHON) -> None:
+    ``overhead_mib`` and ``output_bytes`` bound what the processes of one capture may hold of the machine's memory
+    beyond the job's own ``memory_mib``, and what they may print.
+    """
+
+    def __init__(
+        self,
+        workdir: Path,
+        python: str = DEFAULT_PYTHON,
+        *,
+        overhead_mib: int = OVERHEAD_MIB,
+        output_bytes: int = MOST_OUTPUT,
+    ) -> None:
         self._workdir = workdir
         self._python = python
+        self._overhead_mib = overhead_mib
+        self._output_bytes = output_bytes
+
+    def sweep(self) -> int:
+        """Clear away what captures below ``workdir`` left whose supervisor was killed: folders, processes. How many."""
+        return sweep(self._workdir)
 
     def run(
         self,
@@ -51,15 +77,14 @@ class Supervisor:
         """Run one job to its end and return its report; whatever the worker process does, this raises nothing.
 
         ``on_event`` is called in this thread for each event, the first being ``worker.spawned`` with the process id.
-        Setting ``cancel`` stops the capture.
+        Setting ``cancel`` stops the capture. Afterwards nothing is left of it, neither process nor file.
         """
         begun = time.monotonic()
-        folder: Path | None = None
         log = _EventLog(begun, on_event)
+        self.sweep()
         try:
-            self._workdir.mkdir(parents=True, exist_ok=True)
-            folder = Path(tempfile.mkdtemp(prefix="capture-", dir=self._workdir)).resolve()
-            report = self._supervise(job, folder, log, cancel or threading.Event())
+            with job_folder(self._workdir) as folder:
+                report = self._supervise(job, folder, log, cancel or threading.Event())
         except OSError as failure:
             error = CaptureFailure(type=type(failure).__name__, message=f"The worker could not be run: {failure}.")
             phases: dict[Phase, PhaseReport] = {
@@ -67,30 +92,33 @@ class Supervisor:
                 for plan in job.plans
             }
             report = CaptureReport(id=job.id, phases=phases, error=error, exit="not started")
-        finally:
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
         return replace(report, order=tuple(log.names), wall_s=round(time.monotonic() - begun, 3))
 
-    def _supervise(self, job: CaptureJob, folder: Path, log: _EventLog, cancel: threading.Event) -> CaptureReport:
-        job_file, report_file = folder / "job.json", folder / "report.json"
+    def _supervise(self, job: CaptureJob, folder: JobFolder, log: _EventLog, cancel: threading.Event) -> CaptureReport:
+        job_file, report_file = folder.path / "job.json", folder.path / "report.json"
         write_atomically(job_file, job.to_json())
 
         def command(events: int) -> list[str]:
             return python_command(
                 self._python,
                 "engine.capture.child",
-                *("--job", str(job_file), "--report", str(report_file)),
-                *("--events", str(events), "--parent", str(os.getpid())),
+                *("--job", str(job_file), "--report", str(report_file), "--events", str(events)),
             )
 
-        environment = scrubbed(os.environ, home=folder, import_root=IMPORT_ROOT)
-        worker = Worker(command, cwd=folder, environment=environment, on_line=log.line)
+        environment = worker_environment(os.environ, folder=folder.path, import_root=IMPORT_ROOT)
+        worker = Worker(command, folder=folder, environment=environment, on_line=log.line)
         log.add("worker.spawned", {"pid": worker.pid})
-        ending, status = worker.wait(timeout_s=job.options.timeout_s, cancelled=cancel.is_set)
-        end = classify(ending, status, timeout_s=job.options.timeout_s, output=worker.tail)
+        limits = self._limits(job)
+        ending, status = worker.wait(limits, cancelled=cancel.is_set)
+        end = classify(ending, status, limits=limits, output=worker.tail)
         log.add("worker.ended", {"exit": end.exit})
         return _finished(job, _read(report_file), end, log.names, worker.tail)
+
+    def _limits(self, job: CaptureJob) -> Limits:
+        wanted = ((job.options.memory_mib or CPU_MEMORY_MIB) + self._overhead_mib) * 2**20
+        machine = machine_bytes()
+        memory = wanted if machine is None else min(wanted, int(machine * MOST_OF_MACHINE))
+        return Limits(timeout_s=job.options.timeout_s, memory_bytes=memory, output_bytes=self._output_bytes)
 
 
 class _EventLog:

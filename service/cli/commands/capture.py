@@ -3,7 +3,8 @@
   graphgate capture MODEL [options] -- SGLANG-ARGUMENTS
 
 The model is scaled down, its layers kept. On a GPU the claim is "measured"; on a CPU operator graphs stand in and the
-claim is "emulated". A rejected launch is not captured unless --on-rejected prove asks for the proof.
+claim is "emulated". A rejected launch is not captured unless --on-rejected prove asks for the proof. Progress is
+shown on standard error.
 
 Exit codes: 0 every phase is ok, 1 it is not or the launch is rejected, 2 the question is unusable.
 """
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
 import tempfile
 import threading
 import uuid
@@ -20,11 +20,12 @@ from pathlib import Path
 
 from engine.capture.job import CaptureJob, CaptureOptions, job_for
 from engine.capture.report import CaptureReport
-from engine.capture.supervisor import CaptureEvent, Supervisor
+from engine.capture.supervisor import Supervisor
 from engine.preflight import check_facts
 from engine.verdict import Verdict
 from service.cli.answers import EXIT_NO, EXIT_OK, Answer
-from service.cli.capture_text import event_line, report_text
+from service.cli.capture_progress import shown_progress
+from service.cli.capture_text import report_text
 from service.cli.formats import render
 from service.cli.gate import gate
 from service.cli.launches import add_launch, facts_of_ref, launch_of
@@ -88,14 +89,11 @@ def _shown(asked: argparse.Namespace, verdict: Verdict, report: CaptureReport) -
 def _captured(job: CaptureJob, *, verbose: bool) -> CaptureReport:
     """The report; an interrupt ends the capture, and the report says so."""
 
-    def tell(event: CaptureEvent) -> None:
-        print(event_line(event.at, event.name, event.data), file=sys.stderr, flush=True)
-
     cancel = threading.Event()
     before = {number: signal.signal(number, lambda *_: cancel.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with tempfile.TemporaryDirectory(prefix="graphgate-") as folder:
-            return Supervisor(Path(folder)).run(job, on_event=tell if verbose else None, cancel=cancel)
+        with shown_progress(verbose=verbose) as listener:
+            return Supervisor(Path(tempfile.gettempdir())).run(job, on_event=listener, cancel=cancel)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
