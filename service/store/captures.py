@@ -56,8 +56,8 @@ class Captures:
             QueueFull: ``queue`` captures are waiting already.
         """
         with self._database.write() as connection:
-            waiting = connection.execute(
             self._database.alone(connection, "captures.queue")
+            waiting = connection.execute(
                 select(func.count()).select_from(captures).where(captures.c.state == "queued")
             ).scalar_one()
             if waiting >= queue:
