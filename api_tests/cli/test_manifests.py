@@ -99,3 +99,21 @@ def test_platform_and_environment_ride_along(folder: Path) -> None:
 def test_a_manifest_comes_through_a_pipe() -> None:
     done = graphgate("check", "-f", "-", "--format", "json", stdin=MANIFEST.encode())
     assert [launch["file"] for launch in json.loads(done.out)["launches"]] == ["<stdin>"] * 3
+
+
+def test_the_image_s_tag_is_the_release_unless_one_is_named(tmp_path: Path) -> None:
+    container = {
+        "name": "engine",
+        "image": "lmsysorg/sglang:v0.5.20-cu126",
+        "command": ["sglang", "serve", "meta-llama/Llama-3.1-8B-Instruct"],
+    }
+    document = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    (tmp_path / "deploy.yaml").write_text(json.dumps(document), encoding="utf-8")
+
+    def release(*words: str) -> str:
+        return str(_check(tmp_path, "--format", "json", *words).document["launches"][0]["engine"]["version"])
+
+    assert (release(), release("--release", "0.5.23")) == ("0.5.20", "0.5.23")
+    container["image"] = "lmsysorg/sglang:latest"
+    (tmp_path / "deploy.yaml").write_text(json.dumps(document), encoding="utf-8")
+    assert release() == "0.5.23"

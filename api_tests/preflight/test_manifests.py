@@ -16,7 +16,7 @@ spec:
     spec:
       nodeSelector: {nvidia.com/gpu.product: NVIDIA-H200}
       initContainers:
-        - {name: fetch, image: x, command: [python, -m, sglang.launch_server, --model, never/this]}
+        - {name: fetch, image: x, command: [python, -m, sglang.check_env, --model, never/this]}
       containers:
         - name: engine
           image: lmsysorg/sglang:v0.5.23

@@ -13,10 +13,11 @@ from engine.errors import InvalidLaunch
 from engine.manifests.compose import compose_launches, is_compose
 from engine.manifests.found import FoundLaunch
 from engine.manifests.kubernetes import kubernetes_launches
+from engine.manifests.launching import Silence, launch_of
 
 MAX_CHARACTERS = 4_000_000
 
-__all__ = ["FoundLaunch", "launches_in", "launches_in_documents"]
+__all__ = ["FoundLaunch", "Silence", "launch_of", "launches_in", "launches_in_documents"]
 
 
 def launches_in(text: str, *, name: str = "manifest") -> tuple[FoundLaunch, ...]:

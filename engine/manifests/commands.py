@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -12,38 +11,34 @@ from engine.launch_command import ParsedCommand, find_words
 from engine.launch_forms import model_in
 from engine.manifests.found import FoundLaunch
 
-_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
-
-
-def expanded(word: str, environment: Mapping[str, str]) -> str:
-    """``$(NAME)`` replaced as the kubelet does it: unknown names stay, ``$$`` is one dollar sign."""
-
-    def value(match: re.Match[str]) -> str:
-        if match.group(0) == "$$":
-            return "$"
-        return environment.get(match.group(1), match.group(0))
-
-    return _REFERENCE.sub(value, word)
-
 
 def found_launch(words: Sequence[str], environment: Mapping[str, str], found: FoundLaunch) -> FoundLaunch | None:
     """``found`` with the launch that the words start; None where they start no engine.
 
-    An image's own entry point may start the engine: words that begin with an option and name a model are a launch too.
+    A model that ``found`` names already wins over the one in the words. An image's own entry point may start the
+    engine: words that begin with an option and name a model are a launch too.
     """
     try:
-        parsed = find_words(words, environment, field=found.path)
+        parsed = find_words(words, environment, field=found.path, keep_missing=True)
     except InvalidLaunch as error:
-        return replace(found, problem=f"{error.detail} {error.remedy}".strip())
+        return replace(found, problem=f"{error.detail} {error.remedy}".strip(), model=None)
     if parsed is None and words and words[0].startswith("--") and model_in(words)[0] is not None:
         parsed = ParsedCommand(environment={}, arguments=tuple(words))
     if parsed is None:
         return None
     named, arguments = model_in(parsed.arguments)
     named = named or parsed.model
-    if named is None:
-        return replace(found, problem="The command names no model (--model-path).")
-    if "$" in named:
-        return replace(found, problem=f"The model is {named}, whose value is not in the manifest.")
-    model = ModelRef(path=named) if named.startswith(("/", "./", "../")) else ModelRef(id=named)
-    return replace(found, model=model, arguments=arguments, environment={**environment, **parsed.environment})
+    marks = {*found.unknown, *parsed.missing}
+    if found.model is None:
+        if named is None:
+            return replace(found, problem="The command names no model (--model-path).")
+        if "$" in named:
+            return replace(found, problem=f"The model is {named}, whose value is not in the manifest.")
+        model = ModelRef(path=named) if named.startswith(("/", "./", "../")) else ModelRef(id=named)
+        found = replace(found, model=model)
+    return replace(
+        found,
+        arguments=arguments,
+        environment={**environment, **parsed.environment},
+        unknown=tuple(sorted(mark for mark in marks if any(mark in word for word in arguments))),
+    )

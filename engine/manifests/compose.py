@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.manifests.commands import found_launch
 from engine.manifests.found import FoundLaunch
+from engine.manifests.images import release_of
 
 
 def is_compose(document: Mapping[str, Any]) -> bool:
@@ -21,25 +22,41 @@ def compose_launches(document: Mapping[str, Any], where: str = "") -> Iterator[F
     for name, service in document["services"].items():
         if not isinstance(service, Mapping):
             continue
+        unknown: set[str] = set()
         environment = _environment(service.get("environment"))
+        words = [_interpolated(word, unknown) for key in ("entrypoint", "command") for word in _words(service.get(key))]
         place = FoundLaunch(
             owner=f"service {name}",
             container=str(name),
             path=f"{where}.services.{name}".lstrip("."),
+            release=release_of(_interpolated(str(service.get("image")), set())),
             gpu_count=_gpus(service),
+            unknown=tuple(sorted(unknown)),
         )
-        words = [_interpolated(word) for key in ("entrypoint", "command") for word in _words(service.get(key))]
         found = found_launch(words, environment, place)
         if found is not None:
             yield found
 
 
-_VARIABLE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*):?-([^}]*)\}")
+_VARIABLE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*):?-([^}]*)\}|\$\{[A-Za-z_][^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _interpolated(word: str) -> str:
-    """``${NAME:-default}`` with its default, since the caller's environment is not known; ``$$`` is one dollar sign."""
-    return _VARIABLE.sub(lambda match: "$" if match.group(0) == "$$" else match.group(2), word)
+def _interpolated(word: str, unknown: set[str]) -> str:
+    """``${NAME:-default}`` with its default, since the caller's environment is not known; ``$$`` is one dollar sign.
+
+    What has no default stays, and is put into ``unknown``.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        whole = match.group(0)
+        if whole == "$$":
+            return "$"
+        if match.group(1) is None:
+            unknown.add(whole)
+            return whole
+        return match.group(2)
+
+    return _VARIABLE.sub(value, word)
 
 
 def _words(value: Any) -> list[str]:
@@ -55,9 +72,9 @@ def _words(value: Any) -> list[str]:
 
 def _environment(value: Any) -> dict[str, str]:
     if isinstance(value, Mapping):
-        return {str(name): _interpolated(_text(text)) for name, text in value.items() if text is not None}
+        return {str(name): _interpolated(_text(text), set()) for name, text in value.items() if text is not None}
     pairs = [str(entry).partition("=") for entry in value] if isinstance(value, list) else []
-    return {name: _interpolated(text) for name, equals, text in pairs if equals}
+    return {name: _interpolated(text, set()) for name, equals, text in pairs if equals}
 
 
 def _text(value: Any) -> str:

@@ -13,8 +13,10 @@ class FoundLaunch:
     """One launch and where it stands.
 
     ``owner`` is "Kind namespace/name" or "service NAME"; ``path`` the place of the container inside the file;
-    ``gpu_product`` the product that the node selection names, ``gpu_count`` the GPUs of the container's limits.
-    ``problem`` says why the launch cannot be read; the rest is then empty.
+    ``release`` what an annotation or the image's tag says; ``gpu_product`` the GPU that an annotation or the node
+    selection names, ``gpu_count`` the GPUs of the container's limits. ``unknown`` lists what stands in the arguments
+    and has its value only in the cluster, as ``$(KEY)``; ``unread`` the engine's variables of which that is true, and
+    ``envFrom`` where there may be more. ``problem`` says why the launch cannot be read; the rest is then empty.
     """
 
     owner: str
@@ -23,6 +25,9 @@ class FoundLaunch:
     model: ModelRef | None = None
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    release: str | None = None
     gpu_product: str | None = None
     gpu_count: int | None = None
+    unknown: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     problem: str | None = None

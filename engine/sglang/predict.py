@@ -206,11 +206,12 @@ def _refused(
 
 
 @cache
-def _bearing() -> frozenset[str]:
+def bearing() -> frozenset[str]:
+    """The engine's arguments, by its own names, that some step reads."""
     rows: dict[str, Any] = json.loads((Path(__file__).parent / "bearing.json").read_text(encoding="utf-8"))
     return frozenset(rows["arguments"])
 
 
 def _unexamined(parsed: Parsed) -> tuple[str, ...]:
     """The given arguments that no step reads, as options."""
-    return tuple("--" + name.replace("_", "-") for name in sorted(parsed.given - _bearing()))
+    return tuple("--" + name.replace("_", "-") for name in sorted(parsed.given - bearing()))

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.errors import InvalidLaunch, QuestionError
-from engine.launch_forms import launch_from_arguments
-from engine.manifests import MAX_CHARACTERS, FoundLaunch, launches_in
+from engine.manifests import MAX_CHARACTERS, FoundLaunch, Silence, launch_of, launches_in
 from engine.preflight import check_facts
 from service.cli.answers import Answer
 from service.cli.gate import gate
@@ -42,17 +41,14 @@ def _in_file(file: str, asked: argparse.Namespace) -> Iterator[Answer]:
 
 
 def _checked(found: FoundLaunch, file: str, asked: argparse.Namespace) -> Answer:
-    if found.problem is not None or found.model is None:
-        raise InvalidLaunch(found.problem or "No model is named.", field=None)
-    launch = launch_from_arguments(
-        found.model,
-        found.arguments,
+    silence = Silence(
         release=asked.release,
-        gpu=found.gpu_product or asked.gpu,
-        gpu_count=found.gpu_count or asked.gpu_count,
-        environment={**found.environment, **environment_of(asked.env)},
+        gpu=asked.gpu,
+        gpu_count=asked.gpu_count,
+        environment=environment_of(asked.env),
         defaults=defaults_of(asked.defaults),
     )
+    launch = launch_of(found, silence, release=asked.release if asked.release_named else None)
     verdict = check_facts(launch, facts_of_ref(launch.model), gate()).verdict
     return Answer(launch=launch, verdict=verdict, file=file, owner=found.owner, place=found.path)
 

@@ -8,7 +8,8 @@ MODEL is a hub id (org/name), or a local folder or config.json. It is taken for 
 with ./, ../ or / or ends in .json, and for an id otherwise. Behind -- stand the engine's arguments, or
 a whole command: python -m sglang.launch_server --model-path org/name ...
 
--f finds the SGLang launches in Kubernetes manifests and compose files. --cases answers one JSON line
+-f finds the SGLang launches in Kubernetes manifests and compose files; the release is that of the image's
+tag, the GPU that of the node selection, where they name one. --cases answers one JSON line
 for each line, in order.
 
 Exit codes: 0 accepted or adjusted, 1 rejected (with --fail-on adjusted: or adjusted), 2 the question
@@ -41,7 +42,10 @@ _DEFAULTS = (DEFAULT_RELEASE, DEFAULT_GPU, DEFAULT_GPU_COUNT)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of this command."""
     parser.usage = "graphgate check MODEL [options] -- SGLANG-ARGUMENTS"
-    add_launch(parser)
+    add_launch(parser, release=False)
+    parser.add_argument(
+        "--release", help=f"SGLang release (default {DEFAULT_RELEASE}, or with -f what the manifest says)"
+    )
     parser.add_argument("--format", choices=FORMATS, default="text", help="default %(default)s")
     parser.add_argument(
         "--fail-on",
@@ -68,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Answer the question."""
+    asked.release_named = asked.release is not None
+    asked.release = asked.release or DEFAULT_RELEASE
     if asked.cases is not None:
         return _cases(asked)
     if asked.models_dir is not None:

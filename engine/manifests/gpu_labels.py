@@ -1,0 +1,55 @@
+"""Which GPU a pod's node selection names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_SHARED = "-SHARED"
+"""What the device plugin puts behind a product that pods share in time."""
+
+
+@cache
+def _labels() -> Mapping[str, Mapping[str, str]]:
+    rows: dict[str, dict[str, str]] = json.loads(
+        (Path(__file__).parent / "gpu_labels.json").read_text(encoding="utf-8")
+    )["labels"]
+    return rows
+
+
+def selected_gpu(spec: Mapping[str, Any]) -> str | None:
+    """The GPU that the pod's nodeSelector, or its required node affinity, names; None where they leave it open."""
+    selector = spec.get("nodeSelector")
+    if isinstance(selector, Mapping):
+        for label, names in _labels().items():
+            value = selector.get(label)
+            if isinstance(value, str):
+                return _named(value, names)
+    affinity = _below(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    terms = affinity.get("nodeSelectorTerms") if isinstance(affinity, Mapping) else None
+    products = [set(_products(term)) for term in terms] if isinstance(terms, list) else []
+    named = set().union(*products)
+    return named.pop() if len(named) == 1 and all(products) else None  # each term may be the one that is taken
+
+
+def _products(term: Any) -> Iterator[str]:
+    expressions = term.get("matchExpressions") if isinstance(term, Mapping) else None
+    for expression in expressions if isinstance(expressions, list) else []:
+        if isinstance(expression, Mapping) and expression.get("operator") == "In":
+            names = _labels().get(str(expression.get("key")))
+            values = expression.get("values")
+            if names is not None and isinstance(values, list):
+                yield from (_named(str(value), names) for value in values)
+
+
+def _named(value: str, names: Mapping[str, str]) -> str:
+    return names.get(value) or value.removesuffix(_SHARED)
+
+
+def _below(node: Any, *keys: str) -> Any:
+    for key in keys:
+        node = node.get(key) if isinstance(node, Mapping) else None
+    return node
