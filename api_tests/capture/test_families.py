@@ -9,11 +9,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
+from api_tests.capture.inside import captured  # noqa: E402
 from api_tests.capture.jobs import job  # noqa: E402 - torch may be absent
-from api_tests.capture.test_faults import captured  # noqa: E402
 from api_tests.material import material  # noqa: E402
 from engine.capture.job import CaptureJob, CaptureOptions, job_for  # noqa: E402
 from engine.capture.models.mixer import UnsupportedLayer  # noqa: E402
+from engine.capture.options import Allocation  # noqa: E402
+from engine.capture.style import Activation, Routing, Style  # noqa: E402
 from engine.launch import Phase  # noqa: E402
 from engine.models.facts import LayerKind  # noqa: E402
 from engine.models.reading import facts_of  # noqa: E402
@@ -37,6 +39,43 @@ def test_recurrent_families(kinds: tuple[LayerKind, ...]) -> None:
     assert {phase: report.outcome for phase, report in exact.items()} == {"prefill": "ok", "decode": "ok"}
     owned = captured(job(kinds, linear_groups=2))
     assert {phase: report.outcome for phase, report in owned.items()} == {"prefill": "guard_refused", "decode": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("variant", "kinds"),
+    [
+        ("jet", ("gdn", "sliding_attention")),
+        ("bailing", ("lightning", "attention")),
+        ("zaya", ("attention+shortconv", "attention+shortconv")),
+        ("inkling", ("attention+shortconv", "attention+shortconv")),
+    ],
+)
+@pytest.mark.parametrize("prefill", ["full", "breakable"])
+def test_kernels_of_one_model(variant: str, kinds: tuple[LayerKind, ...], prefill: str) -> None:
+    def outcomes(allocation: Allocation) -> dict[Phase, str]:
+        planned = job(kinds, prefill=prefill, allocation=allocation)
+        reports = captured(replace(planned, shape=replace(planned.shape, style=Style(variant=variant))))
+        return {phase: report.outcome for phase, report in reports.items()}
+
+    assert outcomes("per-phase") == {"prefill": "ok", "decode": "ok"}
+    refused = "guard_refused" if prefill == "full" else "ok"
+    assert outcomes("decode-owned") == {"prefill": refused, "decode": "ok"}
+
+
+ROUTINGS = [
+    Routing(normalise=False),
+    Routing(logit_bias=True, shared="gated"),
+    Routing(scoring="sigmoid", selection_bias=True, groups=2, top_groups=1, scale=2.5, shared="plain", latent=True),
+]
+
+
+@pytest.mark.parametrize("routing", ROUTINGS, ids=lambda routing: routing.scoring + "-" + routing.shared)
+@pytest.mark.parametrize("activation", ["swiglu", "clamped_swiglu", "relu2"])
+def test_experts_have_static_shapes(routing: Routing, activation: Activation) -> None:
+    planned = job(("attention", "moe"), num_experts=4, experts_per_token=2, prefill_sizes=(8,), decode_sizes=(4,))
+    style = Style(routing=routing, activation=activation, sinks=True, output_gate=True, head_norm=True)
+    reports = captured(replace(planned, shape=replace(planned.shape, style=style)))
+    assert {phase: report.outcome for phase, report in reports.items()} == {"prefill": "ok", "decode": "ok"}
 
 
 @pytest.mark.parametrize("kinds", PAGED, ids="-".join)
@@ -87,6 +126,6 @@ def test_no_kernel_stands_in_for_another(kinds: tuple[LayerKind, ...]) -> None:
 
 
 def test_an_architecture_whose_layers_differ_is_refused() -> None:
-    planned = job(("gdn", "attention"))
-    with pytest.raises(UnsupportedLayer, match="computed from the input"):
-        captured(replace(planned, shape=replace(planned.shape, architecture="JetNemotronForCausalLM")))
+    planned = job(("mamba2", "attention+mamba2"))
+    with pytest.raises(UnsupportedLayer, match="several layers share"):
+        captured(replace(planned, shape=replace(planned.shape, architecture="Zamba2ForCausalLM")))

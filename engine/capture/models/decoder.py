@@ -4,70 +4,57 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from engine.capture.attention.base import AttentionBackend
-from engine.capture.models.families import mixers_for
-from engine.capture.models.mixer import Mixer
+from engine.capture.models.families import after_feed_forward, mixings_for
+from engine.capture.models.feed_forward import feed_forward_for
+from engine.capture.models.mixer import Mixer, PagedMixer
 from engine.capture.models.norm import RMSNorm
-from engine.capture.recorders.base import break_here
 from engine.capture.shape import ModelShape
 
 
-class Mlp(nn.Module):
-    """SwiGLU."""
-
-    def __init__(self, shape: ModelShape) -> None:
-        super().__init__()
-        self.gate_up_proj = nn.Linear(shape.hidden_size, 2 * shape.intermediate_size, bias=False)
-        self.down_proj = nn.Linear(shape.intermediate_size, shape.hidden_size, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        gate, up = self.gate_up_proj(x).chunk(2, dim=-1)
-        out: Tensor = self.down_proj(functional.silu(gate) * up)
-        return out
-
-
-class Moe(nn.Module):
-    """Routed experts; every expert runs and the router's weights pick, so that no shape depends on the routing."""
-
-    def __init__(self, shape: ModelShape) -> None:
-        super().__init__()
-        self.top_k = shape.experts_per_token
-        self.router = nn.Linear(shape.hidden_size, shape.num_experts, bias=False)
-        self.experts = nn.ModuleList(Mlp(shape) for _ in range(shape.num_experts))
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits = self.router(x).float()
-        weights, chosen = torch.topk(torch.softmax(logits, dim=-1), self.top_k, dim=-1)
-        share = torch.zeros_like(logits).scatter(-1, chosen, weights / weights.sum(-1, keepdim=True)).to(x.dtype)
-        each = torch.stack([expert(x) for expert in self.experts], dim=1)
-        return (each * share[..., None]).sum(1)
-
-
 class DecoderLayer(nn.Module):
-    """Mixers side by side, then MLP or experts, each after its norm and beside its residual."""
+    """Mixers side by side, then MLP or experts, each after its norm and beside its residual.
+
+    A layer may have only one of the two (Nemotron-H, Mamba). ``scales`` are each mixer's factors of input and output.
+    """
 
     def __init__(self, shape: ModelShape, layer: int) -> None:
         super().__init__()
-        self.mixers = nn.ModuleList(mixers_for(shape, layer))
-        self.input_norm = RMSNorm(shape.hidden_size)
-        self.mlp_norm = RMSNorm(shape.hidden_size)
-        routed = shape.num_experts > 0 and shape.layer_kinds[layer] != "mlp"
-        self.mlp: nn.Module = Moe(shape) if routed else Mlp(shape)
+        style, by = shape.style, shape.style.multipliers
+        self.mixers = nn.ModuleList(mixings_for(shape, layer))
+        self.mlp = feed_forward_for(shape, layer)
+        self.mlp_conv = after_feed_forward(shape, layer)
+        self.input_norm = RMSNorm(shape.hidden_size, style.norm_eps) if len(self.mixers) else None
+        self.mlp_norm = RMSNorm(shape.hidden_size, style.norm_eps) if self.mlp is not None else None
+        self.scales = [
+            (by.attention_in, by.attention_out) if isinstance(m, PagedMixer) else (by.ssm_in, by.ssm_out)
+            for m in self.mixers
+        ]
+        self.residual, self.normed_residual = by.residual, style.normed_residual
+        mixing = 0 if any(isinstance(m, PagedMixer) for m in self.mixers) else 1
+        self.kept, self.added = (by.kept[mixing], by.kept[2]), (by.added[mixing], by.added[2])
 
     def forward(self, hidden: Tensor, positions: Tensor, backend: AttentionBackend) -> Tensor:
-        normed = self.input_norm(hidden)
-        for mixer in self.mixers:
-            assert isinstance(mixer, Mixer)  # noqa: S101 - a module list forgets its element type
-            hidden = hidden + _mixed(mixer, normed, positions, backend)
-        out: Tensor = hidden + self.mlp(self.mlp_norm(hidden))
-        return out
+        if self.input_norm is not None:
+            normed = self.input_norm(hidden)
+            parts = [
+                mixer(normed * before, positions, backend) * after
+                for mixer, (before, after) in zip(self.mixers, self.scales, strict=True)
+            ]
+            hidden = self._joined(0, hidden, normed, torch.stack(parts).sum(0) if len(parts) > 1 else parts[0])
+        if self.mlp is not None and self.mlp_norm is not None:
+            normed = self.mlp_norm(hidden)
+            out = self.mlp(normed)
+            if self.mlp_conv is not None:
+                out = self.mlp_conv(out, positions, backend)
+            hidden = self._joined(1, hidden, normed, out)
+        return hidden
 
-
-def _mixed(mixer: Mixer, hidden: Tensor, positions: Tensor, backend: AttentionBackend) -> Tensor:
-    inputs = mixer.project(hidden, positions)
-    return mixer.output(break_here(lambda: backend.forward(mixer, inputs)), inputs)
+    def _joined(self, block: int, stream: Tensor, normed: Tensor, out: Tensor) -> Tensor:
+        if self.normed_residual:
+            return normed * self.kept[block] + out * self.added[block]
+        return stream + out * self.residual
 
 
 class Decoder(nn.Module):
@@ -75,14 +62,16 @@ class Decoder(nn.Module):
 
     def __init__(self, shape: ModelShape) -> None:
         super().__init__()
+        self.embedding_by = shape.style.multipliers.embedding
+        self.logits_by = shape.style.multipliers.logits
         self.embed_tokens = nn.Embedding(shape.vocab_size, shape.hidden_size)
         self.layers = nn.ModuleList(DecoderLayer(shape, i) for i in range(len(shape.layer_kinds)))
-        self.norm = RMSNorm(shape.hidden_size)
+        self.norm = RMSNorm(shape.hidden_size, shape.style.norm_eps)
         self.lm_head = nn.Linear(shape.hidden_size, shape.vocab_size, bias=False)
 
     def body(self, input_ids: Tensor, positions: Tensor, backend: AttentionBackend) -> Tensor:
         """Hidden states ``[T, hidden]``: what the engine's full and breakable prefill graphs span."""
-        hidden: Tensor = self.embed_tokens(input_ids)
+        hidden: Tensor = self.embed_tokens(input_ids) * self.embedding_by
         for layer in self.layers:
             hidden = layer(hidden, positions, backend)
         out: Tensor = self.norm(hidden)
@@ -90,7 +79,7 @@ class Decoder(nn.Module):
 
     def forward(self, input_ids: Tensor, positions: Tensor, backend: AttentionBackend) -> Tensor:
         """Logits ``[T, vocabulary]``: what the engine's decode graphs span."""
-        out: Tensor = self.lm_head(self.body(input_ids, positions, backend))
+        out: Tensor = self.lm_head(self.body(input_ids, positions, backend)) * self.logits_by
         return out
 
     def mixers(self) -> list[Mixer]:

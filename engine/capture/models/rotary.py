@@ -8,9 +8,12 @@ from torch import Tensor
 BASE = 10000.0
 
 
-def rotate(heads: Tensor, positions: Tensor, base: float = BASE) -> Tensor:
-    """``[T, heads, dim]`` turned by the angles of ``positions`` ``[T]``; an odd last dimension stays as it is."""
-    half = heads.shape[-1] // 2
+def rotate(heads: Tensor, positions: Tensor, base: float = BASE, fraction: float = 1.0) -> Tensor:
+    """``[T, heads, dim]`` turned by the angles of ``positions`` ``[T]``.
+
+    Only the first ``fraction`` of the dimensions turns; an odd last one of them stays as it is.
+    """
+    half = round(heads.shape[-1] * fraction) // 2
     steps = torch.arange(half, device=heads.device, dtype=torch.float32) / max(half, 1)
     angles = positions[:, None].float() * base**-steps
     cos, sin = angles.cos()[:, None, :], angles.sin()[:, None, :]

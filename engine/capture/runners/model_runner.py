@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 
@@ -10,7 +12,7 @@ from engine.capture.attention.batch import ForwardBatch
 from engine.capture.attention.full import FullAttentionBackend
 from engine.capture.attention.hybrid import HybridLinearAttnBackend
 from engine.capture.attention.linear import LinearAttentionBackend
-from engine.capture.attention.pools import Pools
+from engine.capture.attention.pools import Pools, Shapes
 from engine.capture.models.decoder import Decoder
 from engine.capture.models.mixer import PagedMixer, RecurrentMixer
 from engine.capture.options import Allocation
@@ -44,8 +46,8 @@ class ModelRunner:
         self.pools = Pools(
             max_requests=max_requests,
             max_context=max_context,
-            kv={m.layer: m.token_shapes(dtype) for m in mixers if isinstance(m, PagedMixer)},
-            states={m.layer: m.state_shapes(dtype) for m in mixers if isinstance(m, RecurrentMixer)},
+            kv=_by_layer((m.layer, m.token_shapes(dtype)) for m in mixers if isinstance(m, PagedMixer)),
+            states=_by_layer((m.layer, m.state_shapes(dtype)) for m in mixers if isinstance(m, RecurrentMixer)),
             device=device,
             page_size=page_size,
         )
@@ -63,3 +65,11 @@ class ModelRunner:
         run = self.model.body if batch.mode == "extend" else self.model
         out: Tensor = run(batch.input_ids, batch.positions, self.attn_backend)
         return out
+
+
+def _by_layer(kept: Iterable[tuple[int, Shapes]]) -> dict[int, Shapes]:
+    """What the mixers of each layer keep, together."""
+    layers: dict[int, Shapes] = {}
+    for layer, shapes in kept:
+        layers[layer] = {**layers.get(layer, {}), **shapes}
+    return layers

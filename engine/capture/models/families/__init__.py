@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 
-from engine.capture.models.mixer import Mixer, UnsupportedLayer, factories
+from engine.capture.models.mixer import Mixing, UnsupportedLayer, factories
 from engine.capture.shape import ModelShape
 
 for _module in pkgutil.iter_modules(__path__):
@@ -17,15 +17,13 @@ SIDE_BY_SIDE = {("attention", "mamba2")}
 """Pairs of mixers that models run on the same input and add up (Falcon-H1)."""
 
 OTHERWISE: Mapping[tuple[str | None, str], str] = {
-    ("JetNemotronForCausalLM", "gdn"): "its convolution kernels are themselves computed from the input",
-    ("ZayaForCausalLM", "attention+shortconv"): "its convolutions lie inside the attention's own projections",
-    ("InklingForConditionalGeneration", "attention+shortconv"): "its convolutions lie around the attention",
+    ("Zamba2ForCausalLM", "attention+mamba2"): "its attention is a block that several layers share",
 }
 """Architectures whose layers of a kind compute something else than the kernel of that kind here."""
 
 
-def mixers_for(shape: ModelShape, layer: int) -> list[Mixer]:
-    """The mixers of one layer: none for a bare MLP layer, two where two work side by side.
+def mixings_for(shape: ModelShape, layer: int) -> list[Mixing]:
+    """What mixes tokens in one layer: nothing in a bare feed-forward layer, two where two work side by side.
 
     Raises:
         UnsupportedLayer: naming the kind, and the kinds that there are.
@@ -33,19 +31,28 @@ def mixers_for(shape: ModelShape, layer: int) -> list[Mixer]:
     kind = shape.layer_kinds[layer]
     if kind in ("mlp", "moe"):
         return []
-    parts = kind.split("+")
     otherwise = OTHERWISE.get((shape.architecture, kind))
     if otherwise is not None:
         raise _unsupported(shape, layer, kind, f": {otherwise}")
+    own = factories().get(f"{shape.style.variant}:{kind}")
+    if own is not None:
+        return [own(shape, layer)]
+    parts = kind.split("+")
     if len(parts) > 1 and tuple(parts) not in SIDE_BY_SIDE:
         raise _unsupported(shape, layer, kind)
-    mixers = []
+    mixings = []
     for part in parts:
         factory = factories().get("mla" if part == "attention" and shape.attention == "mla" else part)
         if factory is None:
             raise _unsupported(shape, layer, part)
-        mixers.append(factory(shape, layer))
-    return mixers
+        mixings.append(factory(shape, layer))
+    return mixings
+
+
+def after_feed_forward(shape: ModelShape, layer: int) -> Mixing | None:
+    """What the models of some variants run after the feed-forward."""
+    factory = factories().get(f"{shape.style.variant}:after_feed_forward")
+    return None if factory is None else factory(shape, layer)
 
 
 def _unsupported(shape: ModelShape, layer: int, kind: str, why: str = "") -> UnsupportedLayer:

@@ -35,7 +35,7 @@ class GatedDeltaNet(RecurrentMixer):
         self.in_proj_ba = nn.Linear(shape.hidden_size, 2 * self.v_heads, bias=False)
         self.dt_bias = nn.Parameter(torch.ones(self.v_heads))
         self.A_log = nn.Parameter(torch.empty(self.v_heads).uniform_(0.1, 4.0).log())
-        self.norm = GatedRMSNorm(self.v_dim)
+        self.norm = GatedRMSNorm(self.v_dim, shape.style.norm_eps)
         self.out_proj = nn.Linear(self.values, shape.hidden_size, bias=False)
 
     def state_shapes(self, dtype: torch.dtype) -> Shapes:

@@ -53,7 +53,7 @@ class KimiDeltaAttention(RecurrentMixer):
         self.b_proj = nn.Linear(shape.hidden_size, self.num_heads, bias=False)
         self.g_a_proj = nn.Linear(shape.hidden_size, self.head_dim, bias=False)
         self.g_b_proj = nn.Linear(self.head_dim, self.width, bias=False)
-        self.o_norm = RMSNorm(self.head_dim)
+        self.o_norm = RMSNorm(self.head_dim, shape.style.norm_eps)
         self.o_proj = nn.Linear(self.width, shape.hidden_size, bias=False)
 
     def state_shapes(self, dtype: torch.dtype) -> Shapes:

@@ -14,11 +14,15 @@ from torch.nn import functional
 from engine.capture.attention.pools import Shapes
 from engine.capture.attention.ragged import RaggedAccess
 from engine.capture.models.mixer import RecurrentMixer, family
+from engine.capture.models.norm import RMSNorm
 from engine.capture.shape import ModelShape
 
 
 class Mamba(RecurrentMixer):
-    """Twice ``hidden_size`` inner channels, time-step rank ``hidden_size / 16``, as the paper has them."""
+    """Twice ``hidden_size`` inner channels, time-step rank ``hidden_size / 16``, as the paper has them.
+
+    Jamba norms time step, B and C, with weights; Falcon-Mamba does without.
+    """
 
     label = "Mamba"
 
@@ -33,6 +37,9 @@ class Mamba(RecurrentMixer):
         self.A_log = nn.Parameter(torch.arange(1.0, self.state_size + 1).log().repeat(self.inner, 1))
         self.D = nn.Parameter(torch.ones(self.inner))
         self.out_proj = nn.Linear(self.inner, shape.hidden_size, bias=False)
+        self.dt_layernorm = _inner_norm(shape, self.rank)
+        self.b_layernorm = _inner_norm(shape, self.state_size)
+        self.c_layernorm = _inner_norm(shape, self.state_size)
 
     def state_shapes(self, dtype: torch.dtype) -> Shapes:
         return {
@@ -48,6 +55,7 @@ class Mamba(RecurrentMixer):
         dense = access.dense(inputs[0])
         x = functional.silu(access.convolve("conv", dense, self.conv1d.weight.squeeze(1), self.conv1d.bias))
         low, b, c = torch.split(self.x_proj(x), [self.rank, self.state_size, self.state_size], dim=-1)
+        low, b, c = self.dt_layernorm(low), self.b_layernorm(b), self.c_layernorm(c)
         delta = functional.softplus(self.dt_proj(low).float())
         rate = -self.A_log.float().exp()
 
@@ -61,6 +69,11 @@ class Mamba(RecurrentMixer):
     def output(self, mixed: Tensor, inputs: Sequence[Tensor]) -> Tensor:
         out: Tensor = self.out_proj(mixed * functional.silu(inputs[1]))
         return out
+
+
+def _inner_norm(shape: ModelShape, size: int) -> nn.Module:
+    norms = shape.style.mamba_norms
+    return nn.Identity() if norms == "none" else RMSNorm(size, shape.style.norm_eps, weighted=norms == "weighted")
 
 
 @family("mamba")

@@ -14,7 +14,7 @@ from torch.nn import functional
 from engine.capture.attention.pools import Shapes
 from engine.capture.attention.ragged import RaggedAccess
 from engine.capture.models.mixer import RecurrentMixer, family
-from engine.capture.models.norm import RMSNorm
+from engine.capture.models.norm import GroupRMSNorm
 from engine.capture.models.tensors import heads
 from engine.capture.shape import ModelShape
 
@@ -35,7 +35,13 @@ class Mamba2(RecurrentMixer):
         self.dt_bias = nn.Parameter(torch.randn(self.num_heads))
         self.A_log = nn.Parameter(torch.empty(self.num_heads).uniform_(0.1, 4.0).log())
         self.D = nn.Parameter(torch.ones(self.num_heads))
-        self.norm = RMSNorm(self.inner)
+        by = shape.style.multipliers.ssm
+        sizes = [self.inner, self.inner, maps := self.groups * self.state_size, maps, self.num_heads]
+        self.register_buffer("part_by", torch.tensor(by).repeat_interleave(torch.tensor(sizes)), persistent=False)
+        self.scaled = set(by) != {1.0}
+        groups = self.groups if shape.style.mamba2_norm == "grouped" else 1
+        normed = shape.style.mamba2_norm != "none"
+        self.norm = GroupRMSNorm(self.inner, groups, shape.style.norm_eps) if normed else nn.Identity()
         self.out_proj = nn.Linear(self.inner, shape.hidden_size, bias=False)
 
     def state_shapes(self, dtype: torch.dtype) -> Shapes:
@@ -45,7 +51,9 @@ class Mamba2(RecurrentMixer):
         }
 
     def project(self, hidden: Tensor, positions: Tensor) -> Sequence[Tensor]:  # noqa: ARG002 - the contract of a mixer
-        gate, mixed, step = torch.split(self.in_proj(hidden), [self.inner, self.channels, self.num_heads], dim=-1)
+        parts = self.in_proj(hidden)
+        parts = parts * self.get_buffer("part_by") if self.scaled else parts
+        gate, mixed, step = torch.split(parts, [self.inner, self.channels, self.num_heads], dim=-1)
         return mixed, step, gate
 
     def mix(self, inputs: Sequence[Tensor], access: RaggedAccess) -> Tensor:

@@ -15,7 +15,7 @@ from engine.capture.attention.paged import PagedAccess
 from engine.capture.attention.pools import Shapes
 from engine.capture.models.mixer import PagedMixer, family
 from engine.capture.models.norm import RMSNorm
-from engine.capture.models.rotary import rotate_pairs
+from engine.capture.models.rotary import rotate, rotate_pairs
 from engine.capture.models.tensors import heads
 from engine.capture.shape import ModelShape
 
@@ -29,6 +29,7 @@ class LatentAttention(PagedMixer):
         super().__init__(layer)
         self.num_heads, self.head_dim, self.rope_dim = shape.num_heads, shape.head_dim, shape.rope_dim
         self.rank = shape.kv_lora_rank
+        self.rope, self.base = shape.style.rope, shape.style.rope_theta
         width = self.num_heads * (self.head_dim + self.rope_dim)
         self.q_proj = None if shape.q_lora_rank else nn.Linear(shape.hidden_size, width, bias=False)
         if shape.q_lora_rank:
@@ -51,8 +52,13 @@ class LatentAttention(PagedMixer):
         plain, turning = torch.split(heads(query, self.num_heads), [self.head_dim, self.rope_dim], dim=-1)
         latent, key = torch.split(self.kv_a_proj_with_mqa(hidden), [self.rank, self.rope_dim], dim=-1)
         absorbed = torch.einsum("thd,hdr->thr", plain, self._expansion()[0])
-        key = rotate_pairs(key[:, None], positions)[:, 0]
-        return absorbed, rotate_pairs(turning, positions), self.kv_a_layernorm(latent), key
+        key = self._turned(key[:, None], positions)[:, 0]
+        return absorbed, self._turned(turning, positions), self.kv_a_layernorm(latent), key
+
+    def _turned(self, rows: Tensor, positions: Tensor) -> Tensor:
+        if self.rope == "none":
+            return rows
+        return (rotate_pairs if self.rope == "pairs" else rotate)(rows, positions, self.base)
 
     def mix(self, inputs: Sequence[Tensor], access: PagedAccess) -> Tensor:
         absorbed, turned, latent, key = inputs
