@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.capture.job import CaptureOptions, job_for
 from service.examining import examine
+from service.fleet.needs import Need
 from service.problem_types import QUEUE_FULL
 from service.problems import Problem
 from service.store.captures import QueueFull
@@ -34,6 +35,7 @@ def accept(wired: Services, request: Mapping[str, Any]) -> str:
     if graph is None:
         raise answered.problem(409, "The engine refuses it before any capture, so there is nothing to prove.")
     identity = new_id("cap")
+    need = Need.of(request, options)
     job = job_for(
         id=identity,
         facts=answered.checked.facts,
@@ -48,6 +50,8 @@ def accept(wired: Services, request: Mapping[str, Any]) -> str:
             options=options.to_dict(),
             job=job.to_json(),
             queue=wired.settings.capture_queue,
+            need=need,
+            waiting_for=wired.fleet.missing(need),
         )
     except QueueFull:
         raise Problem(
@@ -55,4 +59,5 @@ def accept(wired: Services, request: Mapping[str, Any]) -> str:
             f"{wired.settings.capture_queue} captures are waiting already; repeat the request when some have ended.",
             headers={"Retry-After": "30"},
         ) from None
+    wired.fleet.accepted(identity)
     return identity

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from engine.errors import GraphgateError
 from engine.models.settings import ModelSettings
+from service.fleet.settings import FleetSettings
 from service.store.address import Address, address_of, file_address
 
 
@@ -20,7 +21,7 @@ class SettingsError(GraphgateError):
     """A setting that cannot be used; the message names the environment variable."""
 
 
-class Settings(BaseSettings):
+class Settings(FleetSettings):
     """What can be set. Sizes are in bytes, times in seconds.
 
     ``data`` is the folder of the database and of what captures leave, ``policy`` the file that says how strictly each

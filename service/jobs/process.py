@@ -1,4 +1,4 @@
-"""A capture worker as a process of its own, over the same database as the API."""
+"""A capture worker as a process of its own, over the same database as the API, with or without a broker."""
 
 from __future__ import annotations
 
@@ -6,21 +6,42 @@ import signal
 import threading
 from types import FrameType
 
+from engine.capture.process import DEFAULT_PYTHON
 from service import logs
+from service.fleet.broker import open_broker
+from service.fleet.machine import Machine, examine
+from service.fleet.needs import queue_of
+from service.jobs.brokered import BrokerSource
+from service.jobs.sources import DatabaseSource, Source
 from service.jobs.worker import CaptureWorker
-from service.settings import Settings
+from service.settings import Settings, SettingsError
 from service.store.opening import open_database
+from service.store.queue import CaptureQueue
 
 
 def run_worker(settings: Settings) -> None:
     """Take captures until SIGTERM or SIGINT; a running capture then has its grace, and goes back into the queue.
 
     Raises:
+        SettingsError: captures cannot run here, or the broker cannot be used.
         StoreError: the database cannot be opened.
     """
     logs.set_up(settings.log_level)
+    python = settings.worker_python or DEFAULT_PYTHON
+    machine = examine(python)
+    if machine.torch is None:
+        raise SettingsError(
+            f"The interpreter for captures, {python}, has no torch. "
+            "Install it there: pip install 'graphgate[worker]', or set GRAPHGATE_WORKER_PYTHON to one that has it."
+        )
+    broker = open_broker(settings)
+
+    def open_source(queue: CaptureQueue, machine: Machine) -> Source:
+        source = DatabaseSource(queue)
+        return source if broker is None else BrokerSource(broker, [queue_of(machine.kind)], queue, source)
+
     database = open_database(settings, connections=4)
-    worker = CaptureWorker(database, settings)
+    worker = CaptureWorker(database, settings, open_source=open_source)
     told: list[int] = []
 
     def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
@@ -28,7 +49,7 @@ def run_worker(settings: Settings) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
-    loop = threading.Thread(target=worker.run, name="capture-worker")
+    loop = threading.Thread(target=worker.run, args=(machine,), name="capture-worker")
     loop.start()
     while loop.is_alive():
         if told:

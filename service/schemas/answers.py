@@ -169,7 +169,7 @@ CaptureState = Literal["queued", "running", "succeeded", "failed", "cancelled", 
 
 
 class CaptureBrief(Answer):
-    """A capture in a list."""
+    """A capture in a list. `waiting_for`: the kind of worker that it needs, while none is there."""
 
     id: str
     created_at: str
@@ -180,6 +180,7 @@ class CaptureBrief(Answer):
     cancel_requested: bool
     reason: str | None
     validation_id: str
+    waiting_for: str | None
 
 
 class CaptureOut(CaptureBrief):
@@ -195,6 +196,29 @@ class CapturesPage(Answer):
 
     items: list[CaptureBrief]
     next_cursor: str | None
+
+
+class WorkerOut(Answer):
+    """A worker as it registered. `kind` is `cpu` or the GPU's, `memory_mib` its device's memory; one that is not
+    `alive` has been silent for too long."""
+
+    id: str
+    kind: str
+    gpu: str | None
+    memory_mib: int | None
+    driver: str | None
+    torch: str | None
+    version: str
+    started_at: str
+    last_seen_at: str
+    capture_id: str | None
+    alive: bool
+
+
+class WorkersOut(Answer):
+    """Every worker that has been seen within the hour."""
+
+    items: list[WorkerOut]
 
 
 class Items(Answer):

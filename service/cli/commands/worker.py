@@ -1,6 +1,8 @@
-"""The capture worker as its own process, over the database of the API (the same GRAPHGATE_DATA).
+"""The capture worker as its own process, over the database of the API (GRAPHGATE_DATABASE_URL, or the same
+GRAPHGATE_DATA).
 
-Start the API with GRAPHGATE_EMBEDDED_WORKER=off, and as many workers as captures may run at the same time.
+With GRAPHGATE_BROKER_URL it takes what is sent to the queue of its GPU's kind; without, it asks the database, and the
+API is to be started with GRAPHGATE_EMBEDDED_WORKER=off. Start as many workers as captures may run at the same time.
 """
 
 from __future__ import annotations
@@ -20,8 +22,7 @@ def run(asked: argparse.Namespace) -> int:  # noqa: ARG001 - a command's signatu
     from service.settings import SettingsError, load_settings
 
     try:
-        settings = load_settings()
+        run_worker(load_settings())
     except SettingsError as error:
         raise UsageError(str(error), remedy="Set the environment variable so, or unset it.") from None
-    run_worker(settings)
     return 0
