@@ -24,7 +24,7 @@ from service.observation.census import CensusCollector
 from service.observation.metrics import Metrics
 from service.observation.tracing import Tracing, open_tracing
 from service.openapi import with_problems
-from service.routes import captures, comparisons, health, metrics, problem_pages, reference, validations, workers
+from service.retention import Retention
 from service.settings import Settings
 from service.store.captures import Captures
 from service.store.opening import open_database
@@ -106,7 +106,8 @@ async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing:
         worker.start()
     fleet.start()
     try:
-        yield
+        async with Retention(database, settings).running():
+            yield
     finally:
         await anyio.to_thread.run_sync(fleet.stop)
         if worker is not None:

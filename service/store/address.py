@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import URL, make_url
@@ -20,7 +20,7 @@ class BadAddress(ValueError):
 class Address:
     """``file`` is the SQLite file; None: ``url`` is of a PostgreSQL server."""
 
-    url: URL
+    url: URL = field(repr=False)
     file: Path | None
 
     def __str__(self) -> str:

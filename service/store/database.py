@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 def now() -> str:
     """This moment, as the tables keep times."""
-    return _text(time.time())
+    return text_of(datetime.now(UTC))
 
 
 def new_id(prefix: str) -> str:
@@ -35,7 +35,7 @@ def new_id(prefix: str) -> str:
 
 def time_of(identity: str) -> str:
     """When the id was made, as the tables keep times."""
-    return _text(int(identity.rpartition("_")[2][:12], 16) / 1000)
+    return text_of(datetime.fromtimestamp(int(identity.rpartition("_")[2][:12], 16) / 1000, UTC))
 
 
 def first_id_at(prefix: str, moment: datetime) -> str:
@@ -43,8 +43,9 @@ def first_id_at(prefix: str, moment: datetime) -> str:
     return f"{prefix}_{max(0, round(moment.timestamp() * 1000)):012x}"
 
 
-def _text(epoch_s: float) -> str:
-    return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def text_of(moment: datetime) -> str:
+    """The moment (in UTC), as the tables keep times."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Database:
