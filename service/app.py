@@ -15,7 +15,6 @@ from engine.modes import gate_at
 from engine.version import VERSION
 from service import handlers
 from service.context import RequestContext
-from service.fleet.opening import Fleet
 from service.jobs.embedded import EmbeddedWorker
 from service.jobs.worker import CaptureWorker
 from service.limits import BodyLimits
@@ -24,10 +23,14 @@ from service.observation.census import CensusCollector
 from service.observation.metrics import Metrics
 from service.observation.tracing import Tracing, open_tracing
 from service.openapi import with_problems
-from service.retention import Retention
+from service.routes import audit, captures, comparisons, health, metrics, problem_pages, reference, validations
+from service.security.access import Access
+from service.security.opening import open_guard, table_of
 from service.settings import Settings
 from service.store.captures import Captures
 from service.store.opening import open_database
+from service.store.owners import Owners
+from service.store.quotas import Quotas
 from service.store.validations import Validations
 from service.streaming import Streams
 from service.warmup import warm_up
@@ -39,7 +42,7 @@ ROUTERS = (
     comparisons.router,
     captures.router,
     reference.router,
-    workers.router,
+    audit.router,
     health.router,
     metrics.router,
     problem_pages.router,
@@ -48,8 +51,10 @@ FURTHER = {"/problems": ("GET",), "/problems/{slug}": ("GET",), "/v1/openapi.jso
 """Addresses that the OpenAPI document does not list."""
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings, *, guarded: bool | None = None) -> FastAPI:
     """The ASGI application. Its database is opened, and its worker started, when the server starts it.
+
+    ``guarded``: callers must say who they are; None: unless the settings say ``off``.
 
     Raises:
         TracingError: traces are asked for and cannot be sent.
@@ -72,6 +77,8 @@ def create_app(settings: Settings) -> FastAPI:
     allowed = AllowedMethods(app.openapi, FURTHER)
     handlers.install(app, allowed)
     app.add_middleware(BodyLimits, settings=settings)
+    on = settings.access != "off" if guarded is None else guarded
+    app.add_middleware(Access, table=table_of(app, settings), on=on)
     app.add_middleware(Methods, allowed=allowed)
     app.add_middleware(RequestContext, metrics=counted, tracing=tracing)
     return app
@@ -81,8 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
 async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing: Tracing) -> AsyncIterator[None]:
     opening = partial(open_database, settings, connections=settings.threads + 8)
     database = await anyio.to_thread.run_sync(opening)
-    worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.runs_worker else None
-    fleet = Fleet(database, settings)
+    worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.embedded_worker else None
     resolver = ModelResolver(settings.models())
     counted.add(CensusCollector(database))
     await anyio.to_thread.run_sync(warm_up, resolver)
@@ -98,18 +104,17 @@ async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing:
         probing=CapacityLimiter(4),
         streams=Streams(settings.streams),
         worker=worker,
-        fleet=fleet,
         metrics=counted,
         tracing=tracing,
+        guard=open_guard(settings, database, counted),
+        owners=Owners(database),
+        quotas=Quotas(database),
     )
     if worker is not None:
         worker.start()
-    fleet.start()
     try:
-        async with Retention(database, settings).running():
-            yield
+        yield
     finally:
-        await anyio.to_thread.run_sync(fleet.stop)
         if worker is not None:
             await anyio.to_thread.run_sync(worker.stop)
         database.close()

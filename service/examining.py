@@ -16,6 +16,7 @@ from service import jsontext
 from service.problem_types import LAUNCH_REJECTED
 from service.problems import Problem
 from service.security.redaction import secrets_of, without
+from service.security.trail import SERVICE, Asker
 from service.store.database import new_id, now
 from service.store.validations import ValidationRow
 from service.wiring import Services
@@ -41,7 +42,7 @@ class Answered:
         return Problem(LAUNCH_REJECTED, detail, status=status, extra={"validation": self.answer})
 
 
-def examine(wired: Services, request: Mapping[str, Any]) -> Answered:
+def examine(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) -> Answered:
     """Check the launch that the request describes, and keep the answer.
 
     Raises:
@@ -72,6 +73,7 @@ def examine(wired: Services, request: Mapping[str, Any]) -> Answered:
             gpu=str(verdict.hardware["name"]),
             rules=tuple(dict.fromkeys(finding.rule for finding in verdict.findings)),
             body=body.decode(),
+            created_by=by.identity.owner,
         )
     )
     return Answered(answer["id"], checked, answer, body)

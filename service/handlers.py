@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from engine.errors import QuestionError
 from service.methods import AllowedMethods
@@ -38,7 +39,7 @@ def install(app: FastAPI, allowed: AllowedMethods) -> None:
     on(QuestionError, lambda _, error: _question(error))
     on(RequestValidationError, _invalid)
     on(HTTPException, framework)
-    on(SQLAlchemyError, _store)
+    on(SQLAlchemyError, lambda request, error: store_problem(request.scope, error))
 
 
 def _question(error: Exception) -> Problem:
@@ -82,9 +83,10 @@ def _http(request: Request, error: HTTPException, allowed: AllowedMethods) -> Pr
     return Problem(OTHER, str(error.detail), status=error.status_code, headers=dict(error.headers or {}))
 
 
-def _store(request: Request, error: Exception) -> Problem:
+def store_problem(scope: Scope, error: Exception) -> Problem:
+    """The problem that a failed database is; the log has the error itself."""
     _log.error(
-        "the database failed", exc_info=error, extra={"request_id": request_id(request.scope), "path": request.url.path}
+        "the database failed", exc_info=error, extra={"request_id": request_id(scope), "path": scope["path"]}
     )
     return Problem(
         STORE_UNAVAILABLE,

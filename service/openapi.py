@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from service.security.declaring import declare_security
+
 _FRAMEWORK = ("HTTPValidationError", "ValidationError")
 _REPLACED = tuple(f"/{name}" for name in (*_FRAMEWORK, "ProblemOut"))
 
@@ -22,6 +24,7 @@ def with_problems(write: Callable[[], dict[str, Any]]) -> Callable[[], dict[str,
                 for operation in operations.values():
                     for response in operation["responses"].values():
                         _correct(response)
+            declare_security(made)
             kept.update(made)
         return kept
 

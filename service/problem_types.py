@@ -95,6 +95,45 @@ STORE_UNAVAILABLE = ProblemType(
     "The database cannot be used",
     "Nothing was kept. /readyz says what the database answered; the log of the service has the whole error.",
 )
+UNAUTHENTICATED = ProblemType(
+    "unauthenticated",
+    401,
+    "The request does not say who asks",
+    "Send an API key, as `Authorization: Bearer gg_...` or `X-API-Key: gg_...`, or a bearer token of the identity "
+    "provider where one is configured. `graphgate keys create` makes keys; `detail` says what was wrong with this one.",
+)
+INSUFFICIENT_SCOPE = ProblemType(
+    "insufficient-scope",
+    403,
+    "The key may not do this",
+    "`needed_scope` names the scope that the address needs. A key's scopes are fixed when it is created.",
+)
+RATE_LIMITED = ProblemType(
+    "rate-limited",
+    429,
+    "Too many requests",
+    "Nothing was done. Repeat the request after the seconds in `Retry-After`; `RateLimit-Policy` says what is allowed.",
+)
+TOO_MANY_FAILURES = ProblemType(
+    "too-many-failures",
+    429,
+    "Too many requests without a credential that is taken",
+    "Counted by client address. Those that were good before are still taken; others are not looked at for a while.",
+)
+GPU_QUOTA = ProblemType(
+    "gpu-quota",
+    429,
+    "The GPU seconds of today are used up",
+    "A capture reserves its `timeout_s` from the day's GPU seconds (UTC) and gives back what it did not use. `quota` "
+    "says how many there are, how many are taken and when the day ends. 403 where the capture asks for more than a "
+    'whole day has. A capture on `"device": "cpu"` takes none.',
+)
+IDENTITY_PROVIDER = ProblemType(
+    "identity-provider-unavailable",
+    503,
+    "The identity provider does not answer",
+    "The token cannot be checked, because the provider's keys cannot be fetched. API keys work all the same.",
+)
 INTERNAL = ProblemType(
     "internal-error",
     500,
@@ -117,6 +156,12 @@ _OWN = (
     OVERLOADED,
     QUEUE_FULL,
     STORE_UNAVAILABLE,
+    UNAUTHENTICATED,
+    INSUFFICIENT_SCOPE,
+    RATE_LIMITED,
+    TOO_MANY_FAILURES,
+    GPU_QUOTA,
+    IDENTITY_PROVIDER,
     INTERNAL,
     OTHER,
 )

@@ -11,13 +11,15 @@ from fastapi import Depends, Request
 
 from engine.models.resolver import ModelResolver
 from engine.modes import Gate
-from service.fleet.opening import Fleet
 from service.jobs.embedded import EmbeddedWorker
 from service.observation.metrics import Metrics
 from service.observation.tracing import Tracing
+from service.security.access import Guard
 from service.settings import Settings
 from service.store.captures import Captures
 from service.store.database import Database
+from service.store.owners import Owners
+from service.store.quotas import Quotas
 from service.store.validations import Validations
 from service.workroom import Workroom
 
@@ -42,9 +44,11 @@ class Services:
     probing: CapacityLimiter
     streams: Streams
     worker: EmbeddedWorker | None
-    fleet: Fleet
     metrics: Metrics
     tracing: Tracing
+    guard: Guard
+    owners: Owners
+    quotas: Quotas
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 

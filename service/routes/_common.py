@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
 from starlette.responses import Response as PlainResponse
@@ -13,16 +13,23 @@ from service.problem_types import INVALID_REQUEST, NOT_FOUND
 from service.problems import FieldError, Problem
 from service.schemas.answers import ProblemOut
 from service.schemas.queries import NoQuery
+from service.security.identity import Identity
+from service.wiring import Services
 
 Responses = dict[int | str, dict[str, Any]]
 Nothing = Annotated[NoQuery, Query()]
 
-_ID = re.compile(r"(?:val|cap)_[0-9a-f]{28}")
+_ANYWHERE = (401, 403, 429, 500, 503)
+
+_ID = re.compile(r"(?:val|cap|aud)_[0-9a-f]{28}")
 
 
 def problems(*statuses: int) -> Responses:
     """The OpenAPI entries of these problem statuses."""
-    return {status: {"model": ProblemOut, "description": "A problem (RFC 9457)"} for status in sorted({*statuses, 500})}
+    return {
+        status: {"model": ProblemOut, "description": "A problem (RFC 9457)"}
+        for status in sorted({*statuses, *_ANYWHERE})
+    }
 
 
 def answer(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> PlainResponse:
@@ -36,6 +43,14 @@ def known_id(identity: str, prefix: str, what: str) -> str:
     if not identity.startswith(f"{prefix}_") or not _ID.fullmatch(identity):
         raise missing(identity, what)
     return identity
+
+
+async def visible(identity: str, prefix: Literal["val", "cap"], what: str, by: Identity, wired: Services) -> str:
+    """The id, where it has the form of one and the caller may see what has it; somebody else's is as good as none."""
+    known = known_id(identity, prefix, what)
+    if by.only is not None and not by.sees(await wired.asking.run(wired.owners.of, prefix, known)):
+        raise missing(identity, what)
+    return known
 
 
 def missing(identity: str, what: str) -> Problem:

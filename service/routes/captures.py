@@ -10,10 +10,12 @@ from fastapi.responses import StreamingResponse
 from service.capturing import accept
 from service.problem_types import CAPTURE_FINISHED
 from service.problems import Problem
-from service.routes._common import Nothing, answer, before, known_id, missing, page, problems
+from service.routes._common import Nothing, answer, before, known_id, missing, page, problems, visible
 from service.schemas.answers import CaptureOut, CapturesPage
 from service.schemas.queries import CapturesQuery, EventsQuery
 from service.schemas.requests import CaptureRequest
+from service.security.identity import Caller
+from service.security.trail import Asking
 from service.wiring import Services, Wired
 
 router = APIRouter(prefix="/v1/captures", tags=["captures"])
@@ -25,10 +27,10 @@ router = APIRouter(prefix="/v1/captures", tags=["captures"])
     summary="Capture the graphs of a launch",
     responses={202: {"model": CaptureOut}, **problems(400, 403, 404, 409, 413, 415, 422, 503)},
 )
-async def create(body: CaptureRequest, _: Nothing, wired: Wired) -> Response:
+async def create(body: CaptureRequest, _: Nothing, by: Asking, wired: Wired) -> Response:
     """Accepted captures are run by a worker, in the order they came. A rejected launch answers 409 with the verdict,
     unless `on_rejected` is "prove"."""
-    identity = await wired.examining.run(accept, wired, body.model_dump(exclude_unset=True))
+    identity = await wired.examining.run(accept, wired, body.model_dump(exclude_unset=True), by)
     if wired.worker is not None:
         wired.worker.wake()
     capture = await _get(identity, wired)
@@ -36,18 +38,22 @@ async def create(body: CaptureRequest, _: Nothing, wired: Wired) -> Response:
 
 
 @router.get("", summary="Captures, newest first", responses={200: {"model": CapturesPage}, **problems(422, 503)})
-async def recent(query: Annotated[CapturesQuery, Query()], wired: Wired) -> Response:
-    """In short, page by page."""
+async def recent(query: Annotated[CapturesQuery, Query()], by: Caller, wired: Wired) -> Response:
+    """The caller's own (with the scope admin: all), in short, page by page."""
     items = await wired.asking.run(
-        wired.captures.page, limit=query.limit + 1, before=before(query.cursor, "cap"), state=query.state
+        wired.captures.page,
+        limit=query.limit + 1,
+        before=before(query.cursor, "cap"),
+        state=query.state,
+        owner=by.only,
     )
     return answer(page(items, query.limit))
 
 
 @router.get("/{id}", summary="One capture", responses={200: {"model": CaptureOut}, **problems(404, 422, 503)})
-async def one(id: str, _: Nothing, wired: Wired) -> Response:  # noqa: A002 - the name in the address
+async def one(id: str, _: Nothing, by: Caller, wired: Wired) -> Response:  # noqa: A002 - the name in the address
     """With its validation and, once it has ended, its report."""
-    return answer(await _get(id, wired))
+    return answer(await _get(await visible(id, "cap", "capture", by, wired), wired))
 
 
 @router.get(
@@ -59,11 +65,12 @@ async def one(id: str, _: Nothing, wired: Wired) -> Response:  # noqa: A002 - th
 async def events(
     id: str,  # noqa: A002 - the name in the address
     query: Annotated[EventsQuery, Query()],
+    by: Caller,
     wired: Wired,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
     """From the first event, or after `after` or `Last-Event-ID`; ends with the capture's last event, `end`."""
-    identity = known_id(id, "cap", "capture")
+    identity = await visible(id, "cap", "capture", by, wired)
     if await wired.asking.run(wired.captures.state, identity) is None:
         raise missing(id, "capture")
     seen = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 10 else 0
@@ -77,12 +84,14 @@ async def events(
     summary="Cancel a capture",
     responses={200: {"model": CaptureOut}, 202: {"model": CaptureOut}, **problems(404, 409, 422, 503)},
 )
-async def cancel(id: str, _: Nothing, wired: Wired) -> Response:  # noqa: A002 - the name in the address
+async def cancel(id: str, _: Nothing, by: Asking, wired: Wired) -> Response:  # noqa: A002 - the name in the address
     """A waiting capture is cancelled at once (200), a running one when its worker has stopped it (202)."""
-    state = await wired.asking.run(wired.captures.cancel, known_id(id, "cap", "capture"))
+    identity = await visible(id, "cap", "capture", by.identity, wired)
+    state = await wired.asking.run(wired.captures.cancel, identity)
     if state in ("succeeded", "failed", "dead"):
         raise Problem(CAPTURE_FINISHED, f"The capture has ended already ({state}).")
-    return answer(await _get(id, wired), status=202 if state == "running" else 200)
+    await wired.asking.run(wired.guard.trail.record, by.did("capture.cancelled", identity))
+    return answer(await _get(identity, wired), status=202 if state == "running" else 200)
 
 
 async def _get(identity: str, wired: Services) -> dict[str, Any]:

@@ -7,10 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from service.examining import examine
-from service.routes._common import Nothing, answer, before, known_id, missing, page, problems
+from service.routes._common import Nothing, answer, before, missing, page, problems, visible
 from service.schemas.answers import ValidationOut, ValidationsPage
 from service.schemas.queries import ValidateQuery, ValidationsQuery
 from service.schemas.requests import ValidationRequest
+from service.security.identity import Caller
+from service.security.trail import Asking
 from service.wiring import Wired
 
 router = APIRouter(prefix="/v1/validations", tags=["validations"])
@@ -21,9 +23,11 @@ router = APIRouter(prefix="/v1/validations", tags=["validations"])
     summary="The verdict on one launch",
     responses={200: {"model": ValidationOut}, **problems(400, 403, 404, 413, 415, 422, 503)},
 )
-async def validate(body: ValidationRequest, query: Annotated[ValidateQuery, Query()], wired: Wired) -> Response:
+async def validate(
+    body: ValidationRequest, query: Annotated[ValidateQuery, Query()], by: Asking, wired: Wired
+) -> Response:
     """Answers 200 whatever the verdict is; with `strict=true` a rejected launch answers 422, for `curl --fail`."""
-    answered = await wired.examining.run(examine, wired, body.model_dump(exclude_unset=True))
+    answered = await wired.examining.run(examine, wired, body.model_dump(exclude_unset=True), by)
     if query.strict and answered.rejected:
         raise answered.problem(422, "")
     return answer(answered.body)
@@ -32,10 +36,14 @@ async def validate(body: ValidationRequest, query: Annotated[ValidateQuery, Quer
 @router.get(
     "", summary="Answered validations, newest first", responses={200: {"model": ValidationsPage}, **problems(422, 503)}
 )
-async def recent(query: Annotated[ValidationsQuery, Query()], wired: Wired) -> Response:
-    """In short, page by page."""
+async def recent(query: Annotated[ValidationsQuery, Query()], by: Caller, wired: Wired) -> Response:
+    """The caller's own (with the scope admin: all), in short, page by page."""
     items = await wired.asking.run(
-        wired.validations.page, limit=query.limit + 1, before=before(query.cursor, "val"), verdict=query.verdict
+        wired.validations.page,
+        limit=query.limit + 1,
+        before=before(query.cursor, "val"),
+        verdict=query.verdict,
+        owner=by.only,
     )
     return answer(page(items, query.limit))
 
@@ -43,9 +51,9 @@ async def recent(query: Annotated[ValidationsQuery, Query()], wired: Wired) -> R
 @router.get(
     "/{id}", summary="One answered validation", responses={200: {"model": ValidationOut}, **problems(404, 422, 503)}
 )
-async def one(id: str, _: Nothing, wired: Wired) -> Response:  # noqa: A002 - the name in the address
+async def one(id: str, _: Nothing, by: Caller, wired: Wired) -> Response:  # noqa: A002 - the name in the address
     """The answer as it was given."""
-    body = await wired.asking.run(wired.validations.body, known_id(id, "val", "validation"))
+    body = await wired.asking.run(wired.validations.body, await visible(id, "val", "validation", by, wired))
     if body is None:
         raise missing(id, "validation")
     return answer(body.encode())

@@ -7,27 +7,29 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class _Query(BaseModel):
+class Query(BaseModel):
+    """Names that are not fields are refused."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class NoQuery(_Query):
+class NoQuery(Query):
     """Nothing may."""
 
 
-class ValidateQuery(_Query):
+class ValidateQuery(Query):
     """Of ``POST /v1/validations``."""
 
     strict: bool = Field(False, description="Answer a rejected launch with 422.", examples=[True])
 
 
-class ModelQuery(_Query):
+class ModelQuery(Query):
     """Of ``GET /v1/models``."""
 
     revision: str | None = Field(None, description="Branch, tag or commit.", examples=["main"])
 
 
-class ValidationsQuery(_Query):
+class ValidationsQuery(Query):
     """Of ``GET /v1/validations``."""
 
     limit: int = Field(50, ge=1, le=200, examples=[50])
@@ -35,7 +37,7 @@ class ValidationsQuery(_Query):
     verdict: Literal["accepted", "adjusted", "rejected"] | None = Field(None, examples=["rejected"])
 
 
-class CapturesQuery(_Query):
+class CapturesQuery(Query):
     """Of ``GET /v1/captures``."""
 
     limit: int = Field(50, ge=1, le=200, examples=[50])
@@ -45,7 +47,7 @@ class CapturesQuery(_Query):
     )
 
 
-class EventsQuery(_Query):
+class EventsQuery(Query):
     """Of ``GET /v1/captures/{id}/events``."""
 
     after: int | None = Field(None, ge=0, description="Begin after this event; the header Last-Event-ID does the same.")

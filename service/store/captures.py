@@ -49,6 +49,7 @@ class Captures:
         queue: int,
         need: Need = ANYWHERE,
         waiting_for: str | None = None,
+        created_by: str | None = None,
     ) -> None:
         """Accept a capture. ``waiting_for``: the kind of worker that it needs, where none is there.
 
@@ -78,6 +79,7 @@ class Captures:
                     "needs_memory_mib": need.memory_mib,
                     "fence": 0,
                     "waiting_for": waiting_for,
+                    "created_by": created_by,
                 },
             )
             note(connection, identity, "queued", {"waiting_for": waiting_for} if waiting_for else {})
@@ -105,14 +107,18 @@ class Captures:
         with self._database.read() as connection:
             return connection.execute(select(captures.c.state).where(captures.c.id == identity)).scalar()
 
-    def page(self, *, limit: int, before: str | None, state: str | None) -> list[dict[str, Any]]:
-        """Up to ``limit`` captures in short, newest first, older than the id ``before``."""
+    def page(
+        self, *, limit: int, before: str | None, state: str | None, owner: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Up to ``limit`` captures in short, newest first, older than the id ``before``, of that owner if given."""
         query = (
             select(*_SHORT, validations.c.model, validations.c.verdict)
             .join(validations, validations.c.id == captures.c.validation_id)
             .order_by(captures.c.id.desc())
             .limit(limit)
         )
+        if owner is not None:
+            query = query.where(captures.c.created_by == owner)
         if before is not None:
             query = query.where(captures.c.id < before)
         if state is not None:

@@ -18,10 +18,12 @@ validations = Table(
     Column("gpu", String(64), nullable=False),
     Column("rules", Text, nullable=False),
     Column("body", Text, nullable=False),
+    Column("created_by", String(160)),
     Index("validations_verdict", "verdict", "id"),
     Index("validations_model", "model", "id"),
     Index("validations_release", "release", "id"),
     Index("validations_gpu", "gpu", "id"),
+    Index("validations_created_by", "created_by", "id"),
 )
 """``body`` is the whole answer as it was sent, JSON; ``rules`` the ids of the findings' rules, comma-separated."""
 
@@ -57,9 +59,11 @@ captures = Table(
     Column("fence", Integer, nullable=False, default=0),
     Column("sent_at", Float),
     Column("waiting_for", String(80)),
+    Column("created_by", String(160)),
     Index("captures_state", "state", "id"),
     Index("captures_validation", "validation_id"),
     Index("captures_finished", "finished_at"),
+    Index("captures_created_by", "created_by", "id"),
 )
 """The row is the truth of a capture. ``lease_until`` is in seconds of the epoch: until then ``worker`` has it.
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import RowMapping, insert, select
 
-from service.store.database import Database, insert_new
-from service.store.tables import validation_rules, validations
+from service.store.database import Database
+from service.store.tables import validations
 
 _BRIEF = [column for column in validations.columns if column.name != "body"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationRow:
-    """One answered validation; ``body`` is the whole answer, JSON."""
+    """One answered validation; ``body`` is the whole answer, JSON; ``created_by`` its owner, where there are any."""
 
     id: str
     created_at: str
@@ -27,6 +26,7 @@ class ValidationRow:
     gpu: str
     rules: tuple[str, ...]
     body: str
+    created_by: str | None = None
 
 
 class Validations:
@@ -37,19 +37,8 @@ class Validations:
 
     def add(self, row: ValidationRow) -> None:
         """Keep an answer."""
-        self.add_all([row])
-
-    def add_all(self, rows: Sequence[ValidationRow]) -> None:
-        """Keep answers, all or none; those that are kept already are passed over."""
-        values = [_values(row) for row in rows]
-        pairs = [{"rule": rule, "validation_id": row.id} for row in rows for rule in row.rules]
-
-        def write(connection: Connection) -> None:
-            connection.execute(insert_new(connection, validations), values)
-            if pairs:
-                connection.execute(insert_new(connection, validation_rules), pairs)
-
-        self._database.write_again(write)
+        with self._database.write() as connection:
+            connection.execute(insert(validations), _values(row))
 
     def body(self, identity: str) -> str | None:
         """The answer with that id."""
@@ -57,9 +46,13 @@ class Validations:
             found = connection.execute(select(validations.c.body).where(validations.c.id == identity)).scalar()
         return None if found is None else str(found)
 
-    def page(self, *, limit: int, before: str | None, verdict: str | None) -> list[dict[str, Any]]:
-        """Up to ``limit`` answers in short, newest first, older than the id ``before``."""
+    def page(
+        self, *, limit: int, before: str | None, verdict: str | None, owner: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Up to ``limit`` answers in short, newest first, older than the id ``before``, of that owner if given."""
         query = select(*_BRIEF).order_by(validations.c.id.desc()).limit(limit)
+        if owner is not None:
+            query = query.where(validations.c.created_by == owner)
         if before is not None:
             query = query.where(validations.c.id < before)
         if verdict is not None:

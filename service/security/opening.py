@@ -1,0 +1,43 @@
+"""Access control, made from the settings."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from service.observation.metrics import Metrics
+from service.security.access import Guard
+from service.security.keyring import Keyring
+from service.security.oidc import open_oidc
+from service.security.rates import Rates
+from service.security.scopes import ScopeTable
+from service.security.trail import Trail
+from service.settings import Settings
+from service.store.audit import Audit
+from service.store.database import Database
+from service.store.keys import Keys
+from service.workroom import Workroom
+
+_THREADS = 4
+
+
+def open_guard(settings: Settings, database: Database, metrics: Metrics) -> Guard:
+    """What access control works with; it has threads of its own, so that work that is let in cannot shut it out.
+
+    Raises:
+        SettingsError: a setting cannot be used.
+    """
+    room = Workroom(_THREADS, settings.waiting)
+    return Guard(
+        keyring=Keyring(Keys(database), room, rate=settings.rate, gpu_seconds=settings.gpu_seconds),
+        oidc=open_oidc(settings),
+        rates=Rates(settings.limits_url.get_secret_value() if settings.limits_url else None),
+        trail=Trail(Audit(database)),
+        room=room,
+        metrics=metrics,
+        failures=settings.failures,
+    )
+
+
+def table_of(app: FastAPI, settings: Settings) -> ScopeTable:
+    """The scopes of the application's addresses."""
+    return ScopeTable(app.router.routes, settings.opened)
