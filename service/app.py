@@ -15,6 +15,7 @@ from engine.modes import gate_at
 from engine.version import VERSION
 from service import handlers
 from service.context import RequestContext
+from service.fleet.opening import Fleet
 from service.jobs.embedded import EmbeddedWorker
 from service.jobs.worker import CaptureWorker
 from service.limits import BodyLimits
@@ -23,7 +24,8 @@ from service.observation.census import CensusCollector
 from service.observation.metrics import Metrics
 from service.observation.tracing import Tracing, open_tracing
 from service.openapi import with_problems
-from service.routes import audit, captures, comparisons, health, metrics, problem_pages, reference, validations
+from service.retention import Retention
+from service.routes import audit, captures, comparisons, health, metrics, problem_pages, reference, validations, workers
 from service.security.access import Access
 from service.security.opening import open_guard, table_of
 from service.settings import Settings
@@ -42,6 +44,7 @@ ROUTERS = (
     comparisons.router,
     captures.router,
     reference.router,
+    workers.router,
     audit.router,
     health.router,
     metrics.router,
@@ -88,7 +91,8 @@ def create_app(settings: Settings, *, guarded: bool | None = None) -> FastAPI:
 async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing: Tracing) -> AsyncIterator[None]:
     opening = partial(open_database, settings, connections=settings.threads + 8)
     database = await anyio.to_thread.run_sync(opening)
-    worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.embedded_worker else None
+    worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.runs_worker else None
+    fleet = Fleet(database, settings)
     resolver = ModelResolver(settings.models())
     counted.add(CensusCollector(database))
     await anyio.to_thread.run_sync(warm_up, resolver)
@@ -104,6 +108,7 @@ async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing:
         probing=CapacityLimiter(4),
         streams=Streams(settings.streams),
         worker=worker,
+        fleet=fleet,
         metrics=counted,
         tracing=tracing,
         guard=open_guard(settings, database, counted),
@@ -112,9 +117,12 @@ async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing:
     )
     if worker is not None:
         worker.start()
+    fleet.start()
     try:
-        yield
+        async with Retention(database, settings).running():
+            yield
     finally:
+        await anyio.to_thread.run_sync(fleet.stop)
         if worker is not None:
             await anyio.to_thread.run_sync(worker.stop)
         database.close()

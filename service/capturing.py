@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.capture.job import CaptureOptions, job_for
 from service.examining import examine
+from service.fleet.needs import Need
 from service.problem_types import QUEUE_FULL
 from service.problems import Problem
 from service.security.quota import reserving
@@ -36,6 +37,7 @@ def accept(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) -> 
     if graph is None:
         raise answered.problem(409, "The engine refuses it before any capture, so there is nothing to prove.")
     identity = new_id("cap")
+    need = Need.of(request, options)
     with reserving(wired.quotas, by.identity, identity, options, wired.metrics):
         job = job_for(
             id=identity,
@@ -51,6 +53,8 @@ def accept(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) -> 
                 options=options.to_dict(),
                 job=job.to_json(),
                 queue=wired.settings.capture_queue,
+                need=need,
+                waiting_for=wired.fleet.missing(need),
                 created_by=by.identity.owner,
             )
         except QueueFull:
@@ -60,4 +64,5 @@ def accept(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) -> 
                 headers={"Retry-After": "30"},
             ) from None
     wired.guard.trail.record(by.did("capture.accepted", identity))
+    wired.fleet.accepted(identity)
     return identity

@@ -13,6 +13,7 @@ from pydantic_settings import SettingsConfigDict
 
 from engine.errors import GraphgateError
 from engine.models.settings import ModelSettings
+from service.fleet.settings import FleetSettings
 from service.security.settings import AccessSettings
 from service.store.address import Address, address_of, file_address
 
@@ -21,15 +22,15 @@ class SettingsError(GraphgateError):
     """A setting that cannot be used; the message names the environment variable."""
 
 
-class Settings(AccessSettings):
+class Settings(AccessSettings, FleetSettings):
     """What can be set. Sizes are in bytes, times in seconds.
 
     ``data`` is the folder of the database and of what captures leave, ``policy`` the file that says how strictly each
     rule is held. ``threads`` is how many launches are examined at
     the same time, ``waiting`` how many more may wait for one of those threads before the service says it is overloaded.
     ``database_url`` is where the database is, if not in a file below ``data``; ``database_start_s`` how long the start
-    waits for its server. ``body_wait_s`` is how long a body may take to arrive, ``streams`` how many event streams may
-    be open.
+    waits for its server; ``retention_days`` how long answers and ended captures are kept (0: for ever).
+    ``body_wait_s`` is how long a body may take to arrive, ``streams`` how many event streams may be open.
     ``capture_lease_s`` is how long a running capture may go without a sign of its worker before another one takes it;
     ``capture_grace_s`` how long a running capture may still run when the service is told to stop;
     ``capture_attempts`` how often a capture is begun before it is given up as dead.
@@ -50,7 +51,7 @@ class Settings(AccessSettings):
     database_url: SecretStr | None = None
     database_start_s: float = Field(default=30.0, ge=0)
     database_wait_s: float = Field(default=10.0, gt=0)
-    embedded_worker: bool = True
+    retention_days: float = Field(default=30.0, ge=0)
     worker_python: str | None = None
     capture_queue: int = Field(default=1000, ge=1)
     capture_lease_s: float = Field(default=15.0, ge=1)

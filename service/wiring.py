@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 
 from engine.models.resolver import ModelResolver
 from engine.modes import Gate
+from service.fleet.opening import Fleet
 from service.jobs.embedded import EmbeddedWorker
 from service.observation.metrics import Metrics
 from service.observation.tracing import Tracing
@@ -44,6 +45,7 @@ class Services:
     probing: CapacityLimiter
     streams: Streams
     worker: EmbeddedWorker | None
+    fleet: Fleet
     metrics: Metrics
     tracing: Tracing
     guard: Guard

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, insert, select
+from sqlalchemy import Connection, RowMapping, select
 
-from service.store.database import Database
-from service.store.tables import validations
+from service.store.database import Database, insert_new
+from service.store.tables import validation_rules, validations
 
 _BRIEF = [column for column in validations.columns if column.name != "body"]
 
@@ -37,8 +38,19 @@ class Validations:
 
     def add(self, row: ValidationRow) -> None:
         """Keep an answer."""
-        with self._database.write() as connection:
-            connection.execute(insert(validations), _values(row))
+        self.add_all([row])
+
+    def add_all(self, rows: Sequence[ValidationRow]) -> None:
+        """Keep answers, all or none; those that are kept already are passed over."""
+        values = [_values(row) for row in rows]
+        pairs = [{"rule": rule, "validation_id": row.id} for row in rows for rule in row.rules]
+
+        def write(connection: Connection) -> None:
+            connection.execute(insert_new(connection, validations), values)
+            if pairs:
+                connection.execute(insert_new(connection, validation_rules), pairs)
+
+        self._database.write_again(write)
 
     def body(self, identity: str) -> str | None:
         """The answer with that id."""
