@@ -25,7 +25,6 @@ from service.observation.metrics import Metrics
 from service.observation.tracing import Tracing, open_tracing
 from service.openapi import with_problems
 from service.retention import Retention
-from service.retention import Retention
 from service.routes import audit, captures, comparisons, health, metrics, problem_pages, reference, validations, workers
 from service.security.access import Access
 from service.security.opening import open_guard, table_of
