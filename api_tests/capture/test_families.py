@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -11,15 +10,11 @@ torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
 from api_tests.capture.inside import captured  # noqa: E402
 from api_tests.capture.jobs import job  # noqa: E402 - torch may be absent
-from api_tests.material import material  # noqa: E402
-from engine.capture.job import CaptureJob, CaptureOptions, job_for  # noqa: E402
 from engine.capture.models.mixer import UnsupportedLayer  # noqa: E402
 from engine.capture.options import Allocation  # noqa: E402
 from engine.capture.style import Activation, Routing, Style  # noqa: E402
 from engine.launch import Phase  # noqa: E402
 from engine.models.facts import LayerKind  # noqa: E402
-from engine.models.reading import facts_of  # noqa: E402
-from engine.verdict import PhaseGraph  # noqa: E402
 
 RECURRENT: list[tuple[LayerKind, ...]] = [
     ("gdn", "attention"),
@@ -89,34 +84,6 @@ def test_latent_attention_beside_kda() -> None:
     planned = job(("kda", "attention"), allocation="per-phase", num_experts=4, experts_per_token=2)
     reports = captured(replace(planned, shape=replace(planned.shape, attention="mla")))
     assert {phase: report.outcome for phase, report in reports.items()} == {"prefill": "ok", "decode": "ok"}
-
-
-GRAPH: dict[Phase, PhaseGraph] = {
-    "prefill": PhaseGraph(backend="full", bs=(8,)),
-    "decode": PhaseGraph(backend="full", bs=(4,)),
-}
-
-
-def planned_for(file: str) -> CaptureJob:
-    config = json.loads(material("models", file).read_text(encoding="utf-8"))
-    options = CaptureOptions(device="cpu")
-    return replace(job_for(id=file, facts=facts_of(config), graph=GRAPH, options=options), replays=2)
-
-
-@pytest.mark.parametrize(
-    ("file", "prefill"),
-    [
-        ("Qwen--Qwen3-8B.json", "ok"),
-        ("deepseek-ai--DeepSeek-V3.json", "ok"),
-        ("Qwen--Qwen3-Next-80B-A3B-Instruct.json", "guard_refused"),
-        ("moonshotai--Kimi-K3.json", "guard_refused"),
-        ("tiiuae--Falcon-H1-0.5B-Base.json", "guard_refused"),
-    ],
-)
-def test_real_models(file: str, prefill: str) -> None:
-    # As in the engine, 0.5.15 to 0.5.23: hybrids have no tables when full prefill is captured.
-    reports = captured(planned_for(file))
-    assert {phase: report.outcome for phase, report in reports.items()} == {"prefill": prefill, "decode": "ok"}
 
 
 @pytest.mark.parametrize("kinds", [("rwkv",), ("attention+shortconv",), ("attention+gdn",)])

@@ -37,7 +37,8 @@ class Mamba2(RecurrentMixer):
         self.D = nn.Parameter(torch.ones(self.num_heads))
         by = shape.style.multipliers.ssm
         sizes = [self.inner, self.inner, maps := self.groups * self.state_size, maps, self.num_heads]
-        self.register_buffer("part_by", torch.tensor(by).repeat_interleave(torch.tensor(sizes)), persistent=False)
+        factors = torch.cat([torch.full((size,), factor) for size, factor in zip(sizes, by, strict=True)])
+        self.register_buffer("part_by", factors, persistent=False)
         self.scaled = set(by) != {1.0}
         groups = self.groups if shape.style.mamba2_norm == "grouped" else 1
         normed = shape.style.mamba2_norm != "none"
