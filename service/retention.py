@@ -15,8 +15,10 @@ import anyio.to_thread
 
 from engine.capture.supervisor import Supervisor
 from service.settings import Settings
+from service.store.audit import Audit
 from service.store.database import Database
 from service.store.fleet import Lease
+from service.store.quotas import Quotas
 from service.store.retention import Pruned, prune
 
 _log = logging.getLogger("graphgate.retention")
@@ -32,7 +34,8 @@ class Retention:
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
         self._kept = timedelta(days=settings.retention_days)
-        self._every_s = min(_LONGEST_S, max(_SHORTEST_S, self._kept.total_seconds() / 24))
+        self._audit_kept = timedelta(days=settings.audit_days)
+        self._every_s = min(_LONGEST_S, max(_SHORTEST_S, (self._kept or self._audit_kept).total_seconds() / 24))
         name = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
         self._lease = Lease(database, "retention", name, for_s=60.0)
         self._folders = Supervisor(settings.data / "captures")
@@ -40,14 +43,13 @@ class Retention:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """It runs while the block runs."""
-        task = asyncio.create_task(self._run()) if self._kept else None
+        task = asyncio.create_task(self._run())
         try:
             yield
         finally:
-            if task is not None:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     async def _run(self) -> None:
         while True:
@@ -66,8 +68,16 @@ class Retention:
         if any(found):
             _log.info("old entries taken out", extra={"captures": found[0], "validations": found[1]})
         await anyio.to_thread.run_sync(self._folders.sweep)
+        await anyio.to_thread.run_sync(self._forget)
+
+    def _forget(self) -> None:
+        """Audit entries, and the days of GPU seconds that they tell of, have a time of their own."""
+        if self._lease.take():
+            before = (datetime.now(UTC) - self._audit_kept).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            Audit(self._database).forget(before)
+            Quotas(self._database).forget(before[:10])
 
     def _batch(self) -> Pruned:
-        if not self._lease.take():
+        if not self._kept or not self._lease.take():
             return Pruned(0, 0)
         return prune(self._database, datetime.now(UTC) - self._kept)

@@ -30,12 +30,20 @@ def open_guard(settings: Settings, database: Database, metrics: Metrics) -> Guar
     return Guard(
         keyring=Keyring(Keys(database), room, rate=settings.rate, gpu_seconds=settings.gpu_seconds),
         oidc=open_oidc(settings),
-        rates=Rates(settings.limits_url.get_secret_value() if settings.limits_url else None),
+        rates=Rates(_limits_url(settings)),
         trail=Trail(Audit(database)),
         room=room,
         metrics=metrics,
         failures=settings.failures,
     )
+
+
+def _limits_url(settings: Settings) -> str | None:
+    """Where rates are counted: a Redis of their own, or the broker's; None: in this process."""
+    if settings.limits_url is not None:
+        return settings.limits_url.get_secret_value()
+    broker = settings.broker_url.get_secret_value() if settings.broker_url else ""
+    return broker if broker.startswith(("redis://", "rediss://")) else None
 
 
 def table_of(app: FastAPI, settings: Settings) -> ScopeTable:

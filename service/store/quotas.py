@@ -12,11 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, delete, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.store.access_tables import gpu_days, gpu_reservations
 from service.store.captures import ENDED
-from service.store.database import Database, now
+from service.store.database import Database, insert_new, now
 from service.store.tables import captures
 
 _ACCEPTING_S = 60.0
@@ -43,6 +42,7 @@ class Quotas:
         with self._database.write() as connection:
             _open_day(connection, subject, day)
             _settle(connection, subject, day)
+            _begin_again(connection, capture)
             here = and_(gpu_days.c.subject == subject, gpu_days.c.day == day)
             taken = connection.execute(
                 update(gpu_days)
@@ -100,8 +100,7 @@ def until_tomorrow() -> int:
 def _open_day(connection: Connection, subject: str, day: str) -> None:
     """Make the day's row where it is not there; another process may do the same at the same moment."""
     row = {"subject": subject, "day": day, "seconds": 0.0}
-    insert_into = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    connection.execute(insert_into(gpu_days).values(**row).on_conflict_do_nothing())
+    connection.execute(insert_new(connection, gpu_days), row)
 
 
 def _settle(connection: Connection, subject: str, day: str) -> None:
@@ -119,6 +118,15 @@ def _settle(connection: Connection, subject: str, day: str) -> None:
         if row["state"] is None and _seconds_between(row["reserved_at"], now()) < _ACCEPTING_S:
             continue
         _close(connection, row, _used(row))
+
+
+def _begin_again(connection: Connection, capture: str) -> None:
+    """What an earlier attempt to accept the same capture reserved goes back: it made no capture."""
+    query = select(gpu_reservations).where(gpu_reservations.c.capture_id == capture)
+    row = connection.execute(query).mappings().one_or_none()
+    if row is not None:
+        _close(connection, row, 0.0)
+        connection.execute(delete(gpu_reservations).where(gpu_reservations.c.capture_id == capture))
 
 
 def _close(connection: Connection, row: RowMapping, used: float) -> None:
