@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -138,6 +140,26 @@ def raw(data: bytes) -> Behaviour:
         handler.wfile.write(data)
 
     return write
+
+
+def reset(handler: HubHandler) -> None:
+    """The connection is torn down (RST) in the middle of the answer's header."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-")
+    handler.wfile.flush()
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
+
+
+def held(gate: threading.Event) -> Behaviour:
+    """Answered as usual, once the gate is open."""
+
+    def wait(handler: HubHandler) -> None:
+        gate.wait(30)
+        handler.server.behaviour = None
+        handler.do_GET()
+        handler.server.requests.pop()
+
+    return wait
 
 
 def _wait(handler: HubHandler, seconds: float) -> None:

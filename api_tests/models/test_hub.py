@@ -243,28 +243,6 @@ def test_a_hub_that_is_down(hub: HubServer) -> None:
     assert down.resolve(ModelRef(id="Qwen/Qwen3-8B")).source == "catalogue"
 
 
-def test_a_silent_hub_is_left_alone_for_a_while(hub: HubServer) -> None:
-    hub.behaviour = moods.raw(b"")
-    resolver = ModelResolver(settings(hub, negative_cache_s=0.2))
-    for number in range(6):
-        with pytest.raises(HubUnavailable):
-            resolver.resolve(ModelRef(id=f"someone/model-{number}"))
-    assert len(hub.requests) == 3
-    hub.behaviour = None
-    hub.add(ID, LLAMA)
-    time.sleep(0.25)
-    assert resolver.resolve(ModelRef(id=ID)).num_layers == 2
-
-
-def test_a_hub_that_answers_with_errors_is_asked_for_each_model(hub: HubServer) -> None:
-    hub.behaviour = moods.status(500)
-    resolver = ModelResolver(settings(hub))
-    for number in range(6):
-        with pytest.raises(HubUnavailable):
-            resolver.resolve(ModelRef(id=f"someone/model-{number}"))
-    assert len(hub.requests) == 6
-
-
 def test_the_same_question_is_asked_once(hub: HubServer) -> None:
     hub.add(ID, LLAMA)
     resolver = ModelResolver(settings(hub))

@@ -19,7 +19,7 @@ from engine.errors import (
     ModelError,
     ModelNotFound,
 )
-from engine.models.hub_gate import HubUnreachable
+from engine.models.hub_breaker import HubSlow, HubUnreachable
 from engine.models.parsing import too_large
 from engine.models.settings import ModelSettings
 
@@ -211,8 +211,9 @@ def _unreachable(model_id: str, why: str, settings: ModelSettings) -> HubUnreach
     return HubUnreachable(error.detail, remedy=error.remedy, field=error.field)
 
 
-def _slow(model_id: str, settings: ModelSettings) -> HubUnreachable:
-    return _unreachable(model_id, f"it did not answer within {settings.timeout_s:g} seconds", settings)
+def _slow(model_id: str, settings: ModelSettings) -> HubSlow:
+    error = _unavailable(model_id, f"it did not answer within {settings.timeout_s:g} seconds", settings)
+    return HubSlow(error.detail, remedy=error.remedy, field=error.field)
 
 
 def _named(error: ConfigTooLarge, model_id: str) -> ConfigTooLarge:

@@ -13,6 +13,7 @@ from engine.models.parsing import MAX_CONFIG_BYTES
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 Prefer = Literal["catalogue", "hub"]
+_LONGEST_QUIET_S = 15.0
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -24,7 +25,9 @@ class ModelSettings:
     to the last byte. ``cache_dir`` keeps what the hub answered (None: nothing is kept on disk); what it keeps of a
     branch is asked again after ``refresh_s``, of a commit never. ``hub_cache`` is the read-only cache that
     huggingface_hub itself fills, read when the hub cannot be asked. ``negative_cache_s`` is how long a failed look-up
-    is not repeated. ``allowed_roots`` are the folders below which local paths may lie. ``prefer`` says who answers for
+    is not repeated, ``missing_cache_s`` how long one that the hub answered with "no such model" or "no access" is not.
+    After ``hub_failures`` in a row the hub is not asked at all for ``hub_quiet_s`` (None: as ``negative_cache_s``, at
+    most 15). ``allowed_roots`` are the folders below which local paths may lie. ``prefer`` says who answers for
     an id of the catalogue when no revision is asked for.
 
     Proxies are those of the environment (``HTTPS_PROXY``, ``NO_PROXY`` ...).
@@ -39,8 +42,16 @@ class ModelSettings:
     allowed_roots: tuple[Path, ...] = ()
     max_config_bytes: int = MAX_CONFIG_BYTES
     negative_cache_s: float = 30.0
+    missing_cache_s: float = 60.0
+    hub_failures: int = 5
+    hub_quiet_s: float | None = None
     refresh_s: float = 3600.0
     prefer: Prefer = "catalogue"
+
+    @property
+    def quiet_s(self) -> float:
+        """How long a hub that fails again and again is left alone, at first."""
+        return min(self.negative_cache_s, _LONGEST_QUIET_S) if self.hub_quiet_s is None else self.hub_quiet_s
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> ModelSettings:
@@ -63,6 +74,7 @@ class ModelSettings:
         if not endpoint.startswith(("https://", "http://")) or "@" in endpoint:
             # A password in the address would stand in every log of a request.
             raise _unusable("GRAPHGATE_HUB_ENDPOINT", "an http:// or https:// address without user name and password")
+        quiet = first("GRAPHGATE_HUB_QUIET")
         prefer = first("GRAPHGATE_MODEL_PREFER") or "catalogue"
         if prefer not in ("catalogue", "hub"):
             raise _unusable("GRAPHGATE_MODEL_PREFER", "catalogue or hub")
@@ -78,6 +90,9 @@ class ModelSettings:
                 _seconds("GRAPHGATE_MAX_CONFIG_BYTES", first("GRAPHGATE_MAX_CONFIG_BYTES"), MAX_CONFIG_BYTES)
             ),
             negative_cache_s=_seconds("GRAPHGATE_NEGATIVE_CACHE", first("GRAPHGATE_NEGATIVE_CACHE"), 30.0),
+            missing_cache_s=_seconds("GRAPHGATE_MISSING_CACHE", first("GRAPHGATE_MISSING_CACHE"), 60.0),
+            hub_failures=max(1, int(_seconds("GRAPHGATE_HUB_FAILURES", first("GRAPHGATE_HUB_FAILURES"), 5))),
+            hub_quiet_s=_seconds("GRAPHGATE_HUB_QUIET", quiet, 0.0) if quiet else None,
             refresh_s=_seconds("GRAPHGATE_MODEL_REFRESH", first("GRAPHGATE_MODEL_REFRESH"), 3600.0),
             prefer="hub" if prefer == "hub" else "catalogue",
         )
