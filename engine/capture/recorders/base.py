@@ -47,10 +47,14 @@ class Recorder(ABC):
         Raises:
             CaptureRefused: ``run`` reads a value back to the host, or makes a shape depend on one.
         """
-        for _ in range(WARMUPS):
-            run()
+        self.warm_up(run)
         self.synchronize()
         return self.record(run, breaks=breaks)
+
+    def warm_up(self, run: Run) -> None:
+        """Run eagerly, so that whatever is made on first use exists before the capture."""
+        for _ in range(WARMUPS):
+            run()
 
     @abstractmethod
     def record(self, run: Run, *, breaks: bool) -> Graph:

@@ -1,19 +1,26 @@
-"""CUDA graphs on a GPU, all in one memory pool, largest first by the runners' order."""
+"""CUDA graphs on a GPU, all in one memory pool, largest first by the runners' order.
+
+After torch's rules for graphs (torch 2.11, notes/cuda, "CUDA Graphs"): warm-ups and captures on one side stream, so
+that libraries have their workspaces before the capture; one pool for graphs that never run at the same time, each of
+which reads nothing that another left there; inputs and outputs outside the pool.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from engine.capture.recorders.base import CaptureRefused, Recorder, Run, cutting
+from engine.capture.recorders.base import WARMUPS, CaptureRefused, Recorder, Run, cutting
 from engine.capture.report import Claim
 
 
 class CudaGraphs:
-    """One forward pass: one CUDA graph, or several with eager steps between them."""
+    """One forward pass: one CUDA graph, or several with eager steps between them. ``bytes``: what the shared pool grew
+    by when it was captured, which is little for a graph that fits into what larger ones left."""
 
     def __init__(self) -> None:
         self.steps: list[Callable[[], object]] = []
@@ -39,53 +46,88 @@ class CudaGraphRecorder(Recorder):
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
         self._pool = torch.cuda.graph_pool_handle()
-        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        self._stream = _side_stream(device)
+        self._failed: list[torch.cuda.CUDAGraph] = []
 
     def synchronize(self) -> None:
         torch.cuda.synchronize(self.device)
 
-    def record(self, run: Run, *, breaks: bool) -> CudaGraphs:
-        graphs = CudaGraphs()
-        torch.cuda.synchronize(self.device)
-        torch.cuda.empty_cache()
-        before = torch.cuda.memory_reserved(self.device)
+    def warm_up(self, run: Run) -> None:
+        current = torch.cuda.current_stream(self.device)
+        self._stream.wait_stream(current)
         with torch.cuda.stream(self._stream):
-            segment = self._begin(graphs)
+            for _ in range(WARMUPS):
+                run()
+        current.wait_stream(self._stream)
 
-            def cut(eager: Run) -> Tensor:
-                nonlocal segment
-                segment.capture_end()
-                result = eager().clone()
-                graphs.steps.append(lambda: result.copy_(eager()))
-                segment = self._begin(graphs)
-                return result
-
+    def record(self, run: Run, *, breaks: bool) -> CudaGraphs:
+        self.synchronize()
+        torch.cuda.empty_cache()
+        before = self._pool_bytes()
+        graphs = CudaGraphs()
+        tape = _Tape(graphs, self._pool)
+        with torch.cuda.stream(self._stream):
             try:
+                tape.begin()
                 if breaks:
-                    with cutting(cut):
+                    with cutting(tape.cut):
                         graphs.result = run()
                 else:
                     graphs.result = run()
+                tape.end()
             except BaseException:
-                _abandon(segment)
+                self._give_up(tape)
                 raise
-            segment.capture_end()
         torch.cuda.current_stream(self.device).wait_stream(self._stream)
-        torch.cuda.synchronize(self.device)
-        graphs.bytes = max(0, torch.cuda.memory_reserved(self.device) - before)
+        self.synchronize()
+        graphs.bytes = max(0, self._pool_bytes() - before)
         return graphs
 
-    def _begin(self, graphs: CudaGraphs) -> torch.cuda.CUDAGraph:
-        segment = torch.cuda.CUDAGraph()
-        segment.capture_begin(pool=self._pool)
-        graphs.steps.append(segment.replay)
-        graphs.segments += 1
-        return segment
+    def _give_up(self, tape: _Tape) -> None:
+        """Leave capture mode, and start over with another pool and stream: the allocator still counts the failed
+        capture as under way in this one, and asks its graph about every allocation, so that the graph must live on."""
+        if tape.open is not None:
+            self._failed.append(tape.open)
+            if torch.cuda.is_current_stream_capturing():
+                with suppress(RuntimeError):  # the failure that ended the capture is the one to report
+                    tape.open.capture_end()
+        self._pool = torch.cuda.graph_pool_handle()
+        self._stream = _side_stream(self.device)
+
+    def _pool_bytes(self) -> int:
+        """Bytes of the device that the pool holds."""
+        snapshot = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        mine = [segment for segment in snapshot if tuple(segment["segment_pool_id"]) == tuple(self._pool)]
+        return sum(int(segment["total_size"]) for segment in mine)
 
 
-def _abandon(segment: torch.cuda.CUDAGraph) -> None:
-    """Leave the stream's capture mode; the failure that ended the capture is the one to report."""
-    try:
-        segment.capture_end()
-    except RuntimeError:
-        return
+class _Tape:
+    """Captures a forward pass into one graph after another; ``open`` is the one that is being captured."""
+
+    def __init__(self, graphs: CudaGraphs, pool: tuple[int, int]) -> None:
+        self.open: torch.cuda.CUDAGraph | None = None
+        self._graphs = graphs
+        self._pool = pool
+
+    def begin(self) -> None:
+        self.open = torch.cuda.CUDAGraph()
+        self.open.capture_begin(pool=self._pool)  # type: ignore[arg-type]  # torch's own name for such a pair is private
+        self._graphs.steps.append(self.open.replay)
+        self._graphs.segments += 1
+
+    def end(self) -> None:
+        if self.open is not None:
+            self.open.capture_end()
+            self.open = None
+
+    def cut(self, eager: Run) -> Tensor:
+        """End a graph, run ``eager`` outside of any, begin the next, which reads the result where it lies now."""
+        self.end()
+        result = eager().clone()
+        self._graphs.steps.append(lambda: result.copy_(eager()))
+        self.begin()
+        return result
+
+
+def _side_stream(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch leaves it untyped
