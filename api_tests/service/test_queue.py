@@ -10,6 +10,7 @@ import pytest
 
 from service.store.captures import Captures, QueueFull
 from service.store.database import Database, new_id, now
+from service.store.filters import Filter
 from service.store.migrate import migrate, newest_form
 from service.store.queue import CaptureQueue
 from service.store.validations import ValidationRow, Validations
@@ -138,7 +139,7 @@ def test_a_full_queue_takes_nothing_more(database: Database) -> None:
     accept(database, queue=1)
     with pytest.raises(QueueFull):
         accept(database, queue=1)
-    assert len(Captures(database).page(limit=10, before=None, state=None)) == 1
+    assert len(Captures(database).page(Filter(), limit=10, before=None)) == 1
 
 
 def test_processes_that_start_at_the_same_time_migrate_once(tmp_path: Path) -> None:
@@ -171,6 +172,7 @@ def test_the_migrations_make_the_tables_that_the_code_names(database: Database) 
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
+    import service.app  # noqa: F401 - every module that names tables is loaded
     from service.store.tables import metadata
 
     with database.read() as connection:

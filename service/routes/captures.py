@@ -41,11 +41,7 @@ async def create(body: CaptureRequest, _: Nothing, by: Asking, wired: Wired) -> 
 async def recent(query: Annotated[CapturesQuery, Query()], by: Caller, wired: Wired) -> Response:
     """The caller's own (with the scope admin: all), in short, page by page."""
     items = await wired.asking.run(
-        wired.captures.page,
-        limit=query.limit + 1,
-        before=before(query.cursor, "cap"),
-        state=query.state,
-        owner=by.only,
+        wired.captures.page, query.filter(by.only), limit=query.limit + 1, before=before(query.cursor, "cap")
     )
     return answer(page(items, query.limit))
 

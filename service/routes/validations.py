@@ -39,11 +39,7 @@ async def validate(
 async def recent(query: Annotated[ValidationsQuery, Query()], by: Caller, wired: Wired) -> Response:
     """The caller's own (with the scope admin: all), in short, page by page."""
     items = await wired.asking.run(
-        wired.validations.page,
-        limit=query.limit + 1,
-        before=before(query.cursor, "val"),
-        verdict=query.verdict,
-        owner=by.only,
+        wired.validations.page, query.filter(by.only), limit=query.limit + 1, before=before(query.cursor, "val")
     )
     return answer(page(items, query.limit))
 

@@ -169,7 +169,7 @@ CaptureState = Literal["queued", "running", "succeeded", "failed", "cancelled", 
 
 
 class CaptureBrief(Answer):
-    """A capture in a list. `waiting_for`: the kind of worker that it needs, while none is there."""
+    """A capture in short. `waiting_for`: the kind of worker that it needs, while none is there."""
 
     id: str
     created_at: str
@@ -191,10 +191,19 @@ class CaptureOut(CaptureBrief):
     report: dict[str, Any] | None
 
 
+class CaptureListed(CaptureBrief):
+    """A capture in a list, with what it is of."""
+
+    model: str
+    verdict: Literal["accepted", "adjusted", "rejected"]
+    release: str
+    gpu: str
+
+
 class CapturesPage(Answer):
     """Newest first; `next_cursor` is null on the last page."""
 
-    items: list[CaptureBrief]
+    items: list[CaptureListed]
     next_cursor: str | None
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from service.store.filters import Filter
 
 
 class Query(BaseModel):
@@ -29,19 +31,37 @@ class ModelQuery(Query):
     revision: str | None = Field(None, description="Branch, tag or commit.", examples=["main"])
 
 
-class ValidationsQuery(Query):
-    """Of ``GET /v1/validations``."""
+_Text = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\u0000-\u001f\u007f]+$")]
+
+
+class ListQuery(Query):
+    """Of both lists. An entry is in the list if it has everything that is given."""
 
     limit: int = Field(50, ge=1, le=200, examples=[50])
     cursor: str | None = Field(None, description="`next_cursor` of the page before.", max_length=64)
     verdict: Literal["accepted", "adjusted", "rejected"] | None = Field(None, examples=["rejected"])
+    model: _Text | None = Field(None, description="The model's id, exactly.", examples=["Qwen/Qwen3-8B"])
+    release: _Text | None = Field(None, description="The engine's release.", examples=["0.5.23"])
+    gpu: _Text | None = Field(None, description="The GPU's name.", examples=["H200"])
+    rule: Annotated[str, Field(pattern="^[A-Z]{2}[0-9]{1,6}$")] | None = Field(
+        None, description="A rule with findings in the validation, by its id.", examples=["GG101"]
+    )
+    since: AwareDatetime | None = Field(None, description="Made at that time or later.")
+    until: AwareDatetime | None = Field(None, description="Made before that time.")
+
+    def filter(self, owner: str | None) -> Filter:
+        """What the store is asked for; of that owner alone, where one is given."""
+        given = {name: getattr(self, name) for name in type(self).model_fields if name not in ("limit", "cursor")}
+        return Filter(**given, owner=owner)
 
 
-class CapturesQuery(Query):
+class ValidationsQuery(ListQuery):
+    """Of ``GET /v1/validations``."""
+
+
+class CapturesQuery(ListQuery):
     """Of ``GET /v1/captures``."""
 
-    limit: int = Field(50, ge=1, le=200, examples=[50])
-    cursor: str | None = Field(None, description="`next_cursor` of the page before.", max_length=64)
     state: Literal["queued", "running", "succeeded", "failed", "cancelled", "dead"] | None = Field(
         None, examples=["running"]
     )

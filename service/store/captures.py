@@ -10,6 +10,7 @@ from sqlalchemy import Connection, RowMapping, func, insert, select, update
 
 from service.fleet.needs import ANYWHERE, Need
 from service.store.database import Database, now
+from service.store.filters import Filter
 from service.store.tables import capture_events, captures, validations
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled", "dead"]
@@ -17,6 +18,8 @@ ENDED: frozenset[str] = frozenset({"succeeded", "failed", "cancelled", "dead"})
 
 _INNER = {"job", "report", "options", "worker", "lease_until", "fence", "sent_at"}
 _SHORT = [column for column in captures.columns if column.name not in _INNER and not column.name.startswith("needs")]
+
+_OF_VALIDATION = [validations.c[name] for name in ("model", "verdict", "release", "gpu")]
 
 
 class QueueFull(Exception):
@@ -107,25 +110,13 @@ class Captures:
         with self._database.read() as connection:
             return connection.execute(select(captures.c.state).where(captures.c.id == identity)).scalar()
 
-    def page(
-        self, *, limit: int, before: str | None, state: str | None, owner: str | None = None
-    ) -> list[dict[str, Any]]:
-        """Up to ``limit`` captures in short, newest first, older than the id ``before``, of that owner if given."""
-        query = (
-            select(*_SHORT, validations.c.model, validations.c.verdict)
-            .join(validations, validations.c.id == captures.c.validation_id)
-            .order_by(captures.c.id.desc())
-            .limit(limit)
-        )
-        if owner is not None:
-            query = query.where(captures.c.created_by == owner)
-        if before is not None:
-            query = query.where(captures.c.id < before)
-        if state is not None:
-            query = query.where(captures.c.state == state)
+    def page(self, wanted: Filter, *, limit: int, before: str | None) -> list[dict[str, Any]]:
+        """Up to ``limit`` captures in short, newest first, older than the id ``before``."""
+        joined = select(*_SHORT, *_OF_VALIDATION).join(validations, validations.c.id == captures.c.validation_id)
+        query = wanted.of_captures(joined, before=before).limit(limit)
         with self._database.read() as connection:
             rows = connection.execute(query).mappings().all()
-        return [{**_short(row), "model": row["model"], "verdict": row["verdict"]} for row in rows]
+        return [{**_short(row), **{column.name: row[column.name] for column in _OF_VALIDATION}} for row in rows]
 
     def news(self, identity: str, *, after: int, limit: int = 500) -> tuple[str | None, list[CaptureEventRow]]:
         """The state, and what happened after the event number ``after``, in order; both of the same moment."""

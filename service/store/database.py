@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from service.store.sqlite import Sqlite
 
 T = TypeVar("T")
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def now() -> str:
@@ -40,7 +42,8 @@ def time_of(identity: str) -> str:
 
 def first_id_at(prefix: str, moment: datetime) -> str:
     """What sorts before every id made at that moment or later, and after every earlier one."""
-    return f"{prefix}_{max(0, round(moment.timestamp() * 1000)):012x}"
+    milliseconds = -((_EPOCH - moment) // _MILLISECOND)  # rounded up: an id's time is whole milliseconds
+    return f"{prefix}_{max(0, milliseconds):012x}"
 
 
 def text_of(moment: datetime) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select
 
 from service.store.database import Database, insert_new
+from service.store.filters import Filter
 from service.store.tables import validation_rules, validations
 
 _BRIEF = [column for column in validations.columns if column.name != "body"]
@@ -58,17 +59,9 @@ class Validations:
             found = connection.execute(select(validations.c.body).where(validations.c.id == identity)).scalar()
         return None if found is None else str(found)
 
-    def page(
-        self, *, limit: int, before: str | None, verdict: str | None, owner: str | None = None
-    ) -> list[dict[str, Any]]:
-        """Up to ``limit`` answers in short, newest first, older than the id ``before``, of that owner if given."""
-        query = select(*_BRIEF).order_by(validations.c.id.desc()).limit(limit)
-        if owner is not None:
-            query = query.where(validations.c.created_by == owner)
-        if before is not None:
-            query = query.where(validations.c.id < before)
-        if verdict is not None:
-            query = query.where(validations.c.verdict == verdict)
+    def page(self, wanted: Filter, *, limit: int, before: str | None) -> list[dict[str, Any]]:
+        """Up to ``limit`` answers in short, newest first, older than the id ``before``."""
+        query = wanted.of_validations(select(*_BRIEF), before=before).limit(limit)
         with self._database.read() as connection:
             return [_brief(row) for row in connection.execute(query).mappings()]
 
@@ -76,6 +69,8 @@ class Validations:
 def _values(row: ValidationRow) -> dict[str, Any]:
     return {
         **{name: getattr(row, name) for name in row.__slots__},
+        "summary": row.summary.replace("\0", ""),  # PostgreSQL takes no NUL; the body has it escaped
+        "model": row.model.replace("\0", ""),
         "rules": ",".join(row.rules),
     }
 
