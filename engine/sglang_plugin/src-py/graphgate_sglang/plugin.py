@@ -15,8 +15,8 @@ from graphgate_sglang import engine, rule, service, tables
 from graphgate_sglang.rule import logger
 
 STEP = "handle_cuda_graph_config"
-CHECKED = (0, 5, 23)
-"""The newest release whose behaviour is known. On a newer one only an explicit ``on`` changes or refuses anything."""
+OLDEST, NEWEST = (0, 5, 14), (0, 5, 23)
+"""The releases whose behaviour is known. On another one only an explicit ``on`` changes or refuses anything."""
 
 
 def register() -> None:
@@ -47,14 +47,11 @@ def mode(release: str) -> str:
     if said:
         logger.warning("graphgate: GRAPHGATE_SGLANG is %r; known are on, warn and off. Taken as unset.", said)
     numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", release)
-    return "on" if numbers and tuple(map(int, numbers.groups())) <= CHECKED else "warn"
+    return "on" if numbers and OLDEST <= tuple(map(int, numbers.groups())) <= NEWEST else "warn"
 
 
 def step() -> tuple[Any, str]:
-    """The module that holds the step, and the step's address; None and "" where this engine has neither.
-
-    A function of ``cuda_graph_hook.py`` since 0.5.19, a method of ``ServerArgs`` before.
-    """
+    """The step's module (None: unknown) and address: a function since 0.5.19, a method of ``ServerArgs`` before."""
     hook = _module("sglang.srt.arg_groups.cuda_graph_hook")
     if hasattr(hook, STEP):
         return hook, f"{hook.__name__}.{STEP}"
@@ -64,10 +61,7 @@ def step() -> tuple[Any, str]:
 
 
 def has_rule(module: Any) -> bool:
-    """Whether the engine itself asks for hybrid models where it settles the graphs, or allocates tables for prefill.
-
-    In 0.5.15 to 0.5.23 ``mambaish_config`` is not asked for there, and only the decode runner allocates.
-    """
+    """Whether the engine asks for hybrid models where it settles the graphs, or its prefill runner allocates tables."""
     runners = Path(importlib.import_module("sglang").__path__[0]).glob("srt/model_executor/**/prefill*runner.py")
     allocates = any("init_cuda_graph_state(" in path.read_text("utf-8") for path in runners)
     return allocates or "mambaish_config" in Path(module.__file__).read_text("utf-8")

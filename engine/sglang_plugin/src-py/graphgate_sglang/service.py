@@ -19,10 +19,7 @@ SECRET = re.compile(r"api[_-]?k|key[_-]?file|password|secret|credential|auth[_-]
 
 
 def ask(server_args: Any) -> tuple[Finding | None] | None:
-    """What the service finds (nothing: the launch may go on as it is); None where nobody is asked, or answers.
-
-    Asked once for each launch of the main process. The answer is final.
-    """
+    """What the service finds on a launch ((None,): nothing), asked once; None where nobody is asked, or answers."""
     url = os.environ.get("GRAPHGATE_URL", "").strip().rstrip("/")
     if not url or multiprocessing.parent_process() is not None:
         return None

@@ -62,14 +62,18 @@ def explanation(backend: Any, bs: int, *rest: Any) -> str | None:
     if table is None:
         return None
     mode = next((str(mode.name).lower() for mode in rest if hasattr(mode, "is_decode_or_idle")), "capture")
-    remedy = (
-        "is too small. Lower the number of request rows a graph captures (full_prefill_max_req, or the largest decode "
-        f"size) to {held[table]}, or raise max_bs of init_cuda_graph_state()."
-        if held[table]
-        else "is not initialised. Only the decode runner calls init_cuda_graph_state(), and the prefill runner "
-        "captures before the decode runner exists. Write '--cuda-graph-backend-prefill breakable' or 'disabled' "
-        "(prefill.backend in --cuda-graph-config) instead of full."
-    )
+    remedy = "is not initialised: nobody has called init_cuda_graph_state()."
+    if held[table]:
+        remedy = (
+            "is too small. Lower the number of request rows a graph captures (full_prefill_max_req, or the largest "
+            f"decode size) to {held[table]}, or raise max_bs of init_cuda_graph_state()."
+        )
+    elif mode == "extend":
+        remedy = (
+            "is not initialised. Only the decode runner calls init_cuda_graph_state(), and the prefill runner captures "
+            "before the decode runner exists. Write '--cuda-graph-backend-prefill breakable' or 'disabled' "
+            "(prefill.backend in --cuda-graph-config) instead of full."
+        )
     return (
         f"CUDA graph metadata of the {type(backend).__name__} linear-attention backend: {table} was asked for batch "
         f"size {bs} in {'prefill' if mode == 'extend' else mode} and holds {held[table]} sizes: it {remedy}"
