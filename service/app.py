@@ -91,10 +91,11 @@ def create_app(settings: Settings, *, guarded: bool | None = None) -> FastAPI:
 async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing: Tracing) -> AsyncIterator[None]:
     opening = partial(open_database, settings, connections=settings.threads + 8)
     database = await anyio.to_thread.run_sync(opening)
-    worker = EmbeddedWorker(CaptureWorker(database, settings)) if settings.runs_worker else None
+    embedded = CaptureWorker(database, settings, metrics=counted, tracing=tracing)
+    worker = EmbeddedWorker(embedded) if settings.runs_worker else None
     fleet = Fleet(database, settings)
     resolver = ModelResolver(settings.models())
-    counted.add(CensusCollector(database))
+    counted.add(CensusCollector(database, silent_s=settings.capture_lease_s))
     await anyio.to_thread.run_sync(warm_up, resolver)
     app.state.services = Services(
         settings=settings,

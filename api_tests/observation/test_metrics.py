@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +15,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api_tests.server import RunningServer, running_server
-from api_tests.service.launches import ACCEPTED, REJECTED
+from api_tests.server import RunningServer, free_port, running_server
+from api_tests.service.launches import ACCEPTED, REJECTED, SMALL_CAPTURE, wait_for_end
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -35,6 +40,26 @@ def samples(client: httpx.Client) -> Samples:
 
 def value(found: Samples, name: str, **labels: str) -> float:
     return found.get((name, frozenset(labels.items())), 0.0)
+
+
+def worker_process(data: Path, **settings: str) -> subprocess.Popen[bytes]:
+    environment = {key: text for key, text in os.environ.items() if not key.startswith("GRAPHGATE_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "service", "worker"],
+        env={**environment, "GRAPHGATE_DATA": str(data), **settings},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@contextlib.contextmanager
+def running_worker(data: Path, **settings: str) -> Iterator[None]:
+    process = worker_process(data, **settings)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
 
 
 def test_a_rejected_launch_counts_by_verdict_and_by_rule(server: RunningServer) -> None:
@@ -74,3 +99,33 @@ def test_the_queue_is_told_from_the_database(tmp_path: Path) -> None:
     assert value(waiting, "graphgate_captures", state="queued") == 1
     assert value(waiting, "graphgate_queue_age_seconds") > 0
     assert value(waiting, "graphgate_database_up") == 1
+
+
+def test_a_capture_is_counted_where_it_ran(tmp_path: Path) -> None:
+    """In the API's own process with its embedded worker; in the worker's where that is a process of its own."""
+    address = f"127.0.0.1:{free_port()}"
+    with running_server(tmp_path, GRAPHGATE_EMBEDDED_WORKER="off") as server, server.client() as client:
+        capture = client.post("/v1/captures", json={**ACCEPTED, "capture": SMALL_CAPTURE}).json()["id"]
+        reader = httpx.Client(base_url=f"http://{address}", trust_env=False)
+        with running_worker(tmp_path, GRAPHGATE_METRICS_ADDRESS=address), reader as worker:
+            assert wait_for_end(client, capture)["state"] == "succeeded"
+            there, here = samples(worker), samples(client)
+    for phase in ("prefill", "decode"):
+        labels = {"phase": phase, "outcome": "ok", "claim": "emulated"}
+        assert value(there, "graphgate_capture_outcomes_total", **labels) == 1
+        assert value(here, "graphgate_capture_outcomes_total", **labels) == 0
+    assert value(there, "graphgate_captures_ended_total", state="succeeded") == 1
+    assert value(there, "graphgate_capture_seconds_count", claim="emulated") == 1
+    assert value(here, "graphgate_workers", kind="cpu") == 1
+
+
+def test_a_worker_says_that_its_address_is_taken(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = worker_process(tmp_path, GRAPHGATE_METRICS_ADDRESS=address)
+        out, err = done.communicate(timeout=60)
+    assert done.returncode == 2
+    assert f"GRAPHGATE_METRICS_ADDRESS is '{address}'" in err.decode()
+    assert "Traceback" not in (out + err).decode()

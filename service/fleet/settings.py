@@ -15,7 +15,8 @@ class FleetSettings(BaseSettings):
     API runs captures too; None: only where there is no broker. ``resend_s`` is how long a capture that was sent may go
     unclaimed before it is sent again, where the broker has fewer messages than it should. ``reconcile_s`` is how often
     queue, workers and broker are compared. ``drain_s`` is how long a service that is told to stop still answers, not
-    ready, so that load balancers turn away first.
+    ready, so that load balancers turn away first. ``metrics_address`` is where a worker of its own shows its metrics,
+    HOST:PORT; None: nowhere.
     """
 
     broker_url: SecretStr | None = None
@@ -23,6 +24,7 @@ class FleetSettings(BaseSettings):
     resend_s: float = Field(default=30.0, gt=0)
     reconcile_s: float = Field(default=2.0, gt=0)
     drain_s: float = Field(default=0.0, ge=0)
+    metrics_address: str | None = None
 
     @field_validator("broker_url")
     @classmethod

@@ -14,6 +14,9 @@ from service.fleet.needs import queue_of
 from service.jobs.brokered import BrokerSource
 from service.jobs.sources import DatabaseSource, Source
 from service.jobs.worker import CaptureWorker
+from service.observation.endpoint import metrics_endpoint
+from service.observation.metrics import Metrics
+from service.observation.tracing import open_tracing
 from service.settings import Settings, SettingsError
 from service.store.opening import open_database
 from service.store.queue import CaptureQueue
@@ -24,6 +27,7 @@ def run_worker(settings: Settings) -> None:
 
     Raises:
         SettingsError: captures cannot run here, or the broker cannot be used.
+        MetricsAddressError, TracingError: what the worker says about itself cannot be told there.
         StoreError: the database cannot be opened.
     """
     logs.set_up(settings.log_level)
@@ -40,19 +44,22 @@ def run_worker(settings: Settings) -> None:
         source = DatabaseSource(queue)
         return source if broker is None else BrokerSource(broker, [queue_of(machine.kind)], queue, source)
 
-    database = open_database(settings, connections=4)
-    worker = CaptureWorker(database, settings, open_source=open_source)
+    tracing, metrics = open_tracing("graphgate-worker"), Metrics()
     told: list[int] = []
 
     def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
         told.append(number)  # no lock may be taken here: the main thread may hold it
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, on_signal)
-    loop = threading.Thread(target=worker.run, args=(machine,), name="capture-worker")
-    loop.start()
-    while loop.is_alive():
-        if told:
-            worker.stop()
-        loop.join(0.2)
-    database.close()
+    with metrics_endpoint(metrics, settings.metrics_address):
+        database = open_database(settings, connections=4)
+        worker = CaptureWorker(database, settings, open_source=open_source, metrics=metrics, tracing=tracing)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, on_signal)
+        loop = threading.Thread(target=worker.run, args=(machine,), name="capture-worker")
+        loop.start()
+        while loop.is_alive():
+            if told:
+                worker.stop()
+            loop.join(0.2)
+        database.close()
+    tracing.close()

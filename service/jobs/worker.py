@@ -19,6 +19,8 @@ from service.fleet.machine import Machine, examine
 from service.fleet.presence import Presence
 from service.jobs.sources import DatabaseSource, Source
 from service.jobs.watch import Watch
+from service.observation.metrics import Metrics
+from service.observation.tracing import Tracing
 from service.settings import Settings
 from service.store.captures import State
 from service.store.database import Database
@@ -43,11 +45,21 @@ def from_database(queue: CaptureQueue, machine: Machine) -> Source:  # noqa: ARG
 class CaptureWorker:
     """Runs one capture at a time until it is told to stop. ``open_source`` makes what gives it captures."""
 
-    def __init__(self, database: Database, settings: Settings, *, open_source: OpenSource = from_database) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        *,
+        open_source: OpenSource = from_database,
+        metrics: Metrics | None = None,
+        tracing: Tracing | None = None,
+    ) -> None:
         self.name = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
         self._database = database
         self._settings = settings
         self._open_source = open_source
+        self._metrics = metrics or Metrics()
+        self._tracing = tracing or Tracing()
         self._python = settings.worker_python or DEFAULT_PYTHON
         self._supervisor = Supervisor(settings.data / "captures", self._python)
         self._stopping = threading.Event()
@@ -124,7 +136,10 @@ class CaptureWorker:
             alive=self._seen,
         )
         watch.start()
-        report = self._supervisor.run(job, on_event=watch.on_event, cancel=watch.cancel)
+        begun = time.monotonic()
+        with self._tracing.span("capture", **{"graphgate.capture": claim.id, "graphgate.attempt": str(claim.attempt)}):
+            report = self._supervisor.run(job, on_event=watch.on_event, cancel=watch.cancel)
+        seconds = time.monotonic() - begun
         watch.end()
         if watch.lost and not report.complete:
             _log.warning("capture ended here: its lease could not be renewed", extra={"capture": claim.id})
@@ -134,6 +149,8 @@ class CaptureWorker:
         else:
             state, reason = _end_of(report, cancelled=watch.cancel.is_set())
             kept = self._write(lambda: queue.finish(claim, state, report=report.to_dict(), reason=reason))
+            if kept:
+                self._metrics.capture(report, state, seconds)
             _log.info("capture ended", extra={"capture": claim.id, "state": state, "kept": kept})
 
     def _write(self, change: Callable[[], T]) -> T:

@@ -15,7 +15,7 @@ from service.store.database import Database
 
 CENSUS = {
     "graphgate_database_up": "Whether the database answered this question",
-    "graphgate_captures": "Captures that have not ended, by state",
+    "graphgate_captures": "Captures that wait, run, or were given up and are still kept, by state",
     "graphgate_queue_age_seconds": "Seconds that the oldest waiting capture has waited",
     "graphgate_workers": "Workers that gave a sign of life lately, by kind: cpu, or the GPU",
 }

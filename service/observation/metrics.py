@@ -7,14 +7,13 @@ read when somebody asks: :mod:`service.observation.census`.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from engine.capture.report import CaptureReport
 from engine.modes import Gate
 from engine.verdict import Verdict
 from engine.version import VERSION
@@ -30,10 +29,10 @@ class Metrics:
     """What happened in this process."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-        GCCollector(registry=self._registry)
-        registry = self._registry
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        registry = self.registry
         self._verdicts = Counter(
             "graphgate_verdicts",
             "Verdicts given, by the point that asked (http, admission)",
@@ -99,11 +98,11 @@ class Metrics:
 
     def add(self, collector: Collector) -> None:
         """Ask this too, each time somebody reads the metrics."""
-        self._registry.register(collector)
+        self.registry.register(collector)
 
     def text(self) -> bytes:
         """Everything, in Prometheus' text format. Asks the database: not for the event loop's own thread."""
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
     def verdict(self, verdict: Verdict, gate: Gate, seconds: float) -> None:
         """A launch was examined, at the point that ``gate`` stands for."""
@@ -120,13 +119,13 @@ class Metrics:
         """Access control or a limit turned a request away: unauthenticated, forbidden, rate, quota."""
         self._refused.labels(reason).inc()
 
-    def capture(self, report: Mapping[str, Any], state: str, seconds: float) -> None:
-        """An attempt at a capture ended, with the report as it is kept."""
-        claim = str(report.get("claim") or "none")
+    def capture(self, report: CaptureReport, state: str, seconds: float) -> None:
+        """An attempt at a capture ended it, in this state and with this report."""
+        claim = report.claim or "none"
         self._ended.labels(state).inc()
         self._capture_s.labels(claim).observe(seconds)
-        for phase, result in (report.get("phases") or {}).items():
-            self._outcomes.labels(str(phase), str(result["outcome"]), claim).inc()
+        for phase, result in report.phases.items():
+            self._outcomes.labels(phase, result.outcome, claim).inc()
 
     def hub_call(self, outcome: str, seconds: float) -> None:
         """The hub was asked over the network: found, missing, denied, failed, timeout."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
-from engine.errors import GraphgateError
 from engine.version import VERSION
+from service.settings import SettingsError
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -22,7 +22,7 @@ INSTALL = "Install the extra where the service runs: pip install 'graphgate[trac
 Attribute = str | int | float | bool
 
 
-class TracingError(GraphgateError):
+class TracingError(SettingsError):
     """Traces are asked for and cannot be sent."""
 
 

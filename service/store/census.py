@@ -14,7 +14,7 @@ from service.store.tables import captures, workers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
-    """One look. ``states`` counts captures that have not ended; ``oldest_s`` is the age of the oldest waiting one, in
+    """One look. ``states`` counts captures that wait, run, or were given up; ``oldest_s`` is the age of the oldest waiting one, in
     seconds, 0 where none waits; ``workers`` counts those alive, by kind."""
 
     states: dict[str, int]
@@ -28,8 +28,8 @@ def take_census(database: Database, *, silent_s: float) -> Census:
     Raises:
         SQLAlchemyError: the database cannot be read.
     """
-    open_states = ("queued", "running")
-    counts = select(captures.c.state, func.count()).where(captures.c.state.in_(open_states)).group_by(captures.c.state)
+    told = ("queued", "running", "dead")
+    counts = select(captures.c.state, func.count()).where(captures.c.state.in_(told)).group_by(captures.c.state)
     oldest = select(func.min(captures.c.created_at)).where(captures.c.state == "queued")
     is_alive = case((workers.c.beat_at >= time.time() - silent_s, 1), else_=0)
     alive = select(workers.c.kind, func.sum(is_alive)).group_by(workers.c.kind)
@@ -38,4 +38,4 @@ def take_census(database: Database, *, silent_s: float) -> Census:
         there = {str(kind): int(count) for kind, count in connection.execute(alive).all()}
         since = connection.execute(oldest).scalar()
     age = 0.0 if since is None else (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
-    return Census(states={state: found.get(state, 0) for state in open_states}, oldest_s=max(0.0, age), workers=there)
+    return Census(states={state: found.get(state, 0) for state in told}, oldest_s=max(0.0, age), workers=there)

@@ -1,0 +1,1 @@
+"""Everything is killed while captures run; nothing accepted may be lost or done twice."""

@@ -1,0 +1,133 @@
+"""A capture goes to a worker that can run it, over a real Redis; what nobody can run says so, and waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from api_tests.fleet.device import CPU, H200, make_device, runs
+from api_tests.fleet.parts import Part, answers, api_part, client, started, wait_until, worker_part
+from api_tests.redis_server import RedisServer, running_redis
+from api_tests.service.launches import PLAIN
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """An API without workers, its Redis, and what starts workers of a machine."""
+
+    folder: Path
+    settings: dict[str, str]
+    redis: RedisServer
+    api: httpx.Client
+
+    def worker(self, name: str, machine: dict[str, Any], *, most_s: float = 0.1, **settings: str) -> Part:
+        """A worker that is such a machine; its captures take up to ``most_s``."""
+        device = make_device(
+            self.folder / name, machine, effects=self.folder / "effects", least_s=most_s, most_s=most_s
+        )
+        return worker_part(self.folder, {**self.settings, "GRAPHGATE_WORKER_PYTHON": str(device), **settings}, name)
+
+    def begin(self, hardware: dict[str, Any] | None = None, **capture: Any) -> dict[str, Any]:
+        """An accepted capture."""
+        body = {"model": PLAIN, "capture": capture} | ({"hardware": hardware} if hardware else {})
+        answer = self.api.post("/v1/captures", json=body)
+        assert answer.status_code == 202, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def get(self, capture: dict[str, Any]) -> dict[str, Any]:
+        """The capture as it is now."""
+        found: dict[str, Any] = self.api.get(f"/v1/captures/{capture['id']}").json()
+        return found
+
+    def ended(self, capture: dict[str, Any]) -> dict[str, Any]:
+        """The capture, once it has ended."""
+        wait_until(lambda: self.get(capture)["state"] not in ("queued", "running"), f"{capture['id']} ends")
+        return self.get(capture)
+
+    def events(self, capture: dict[str, Any]) -> str:
+        """All its events, as they are sent."""
+        with self.api.stream("GET", f"/v1/captures/{capture['id']}/events") as stream:
+            return "".join(stream.iter_text())
+
+    def kinds(self) -> list[str]:
+        """The kinds of the workers that are alive."""
+        return [worker["kind"] for worker in self.api.get("/v1/workers").json()["items"] if worker["alive"]]
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    with running_redis(tmp_path / "redis") as redis:
+        settings = {
+            "GRAPHGATE_DATA": str(tmp_path / "data"),
+            "GRAPHGATE_BROKER_URL": redis.url,
+            "GRAPHGATE_CAPTURE_LEASE_S": "2",
+            "GRAPHGATE_RECONCILE_S": "0.3",
+            "GRAPHGATE_RESEND_S": "1",
+        }
+        part, url = api_part(tmp_path, settings)
+        with started(part), client(url) as api:
+            wait_until(lambda: answers(api), "the API answers")
+            yield Fleet(tmp_path, settings, redis, api)
+
+
+def test_each_capture_runs_where_it_can(fleet: Fleet) -> None:
+    gpu, cpu = fleet.worker("gpu", H200), fleet.worker("cpu", CPU)
+    with started(gpu, cpu):
+        wait_until(lambda: sorted(fleet.kinds()) == ["cpu", "h200"], "both workers register")
+        begun = {
+            "auto": fleet.begin(),
+            "cuda": fleet.begin(device="cuda"),
+            "h200": fleet.begin({"gpu": "H200"}, device="cuda"),
+            "cpu": fleet.begin(device="cpu"),
+        }
+        ended = {name: fleet.ended(capture) for name, capture in begun.items()}
+        assert {name: capture["state"] for name, capture in ended.items()} == dict.fromkeys(begun, "succeeded")
+        claims = {name: (capture["report"]["claim"], capture["report"]["device"]) for name, capture in ended.items()}
+        measured = ("measured", "NVIDIA H200")
+        assert claims == {"auto": measured, "cuda": measured, "h200": measured, "cpu": ("emulated", "cpu")}
+        assert all(capture["waiting_for"] is None for capture in ended.values())
+        assert fleet.redis.ask("HLEN", "unacked") == ":0", "every message was acknowledged"
+        (worker,) = [w for w in fleet.api.get("/v1/workers").json()["items"] if w["kind"] == "h200"]
+        assert {name: worker[name] for name in H200} == H200
+        assert gpu.stop() == 0
+        wait_until(lambda: fleet.kinds() == ["cpu"], "the stopped worker is forgotten")
+
+
+def test_a_capture_that_nobody_can_run_says_for_whom_it_waits_until_somebody_comes(fleet: Fleet) -> None:
+    with started(fleet.worker("cpu", CPU)):
+        wait_until(lambda: fleet.kinds() == ["cpu"], "the worker registers")
+        waiting = fleet.begin({"gpu": "H200"}, device="cuda")
+        big = fleet.begin(device="cpu", memory_mib=500_000)
+        assert (waiting["state"], waiting["waiting_for"]) == ("queued", "h200")
+        assert big["waiting_for"] == "cpu with 500000 MiB"
+        after = fleet.begin(device="cpu")
+        assert fleet.ended(after)["state"] == "succeeded", "others pass what waits"
+        assert fleet.get(waiting)["state"] == "queued"
+        with started(fleet.worker("gpu", H200)):
+            ended = fleet.ended(waiting)
+        assert (ended["state"], ended["report"]["device"], ended["waiting_for"]) == ("succeeded", "NVIDIA H200", None)
+        assert '"waiting_for":"h200"' in fleet.events(waiting)
+        assert fleet.api.delete(f"/v1/captures/{big['id']}").json()["state"] == "cancelled"
+
+
+def test_a_capture_that_begins_to_wait_later_says_so_too(fleet: Fleet) -> None:
+    gpu = fleet.worker("gpu", H200, most_s=20)
+    with started(gpu):
+        wait_until(lambda: fleet.kinds() == ["h200"], "the worker registers")
+        first, second = fleet.begin(device="cuda"), fleet.begin(device="cuda")
+        wait_until(lambda: runs(fleet.folder / "effects"), "the first one runs")
+        assert fleet.get(second)["waiting_for"] is None
+        gpu.kill()
+        wait_until(lambda: fleet.get(second)["waiting_for"] == "gpu", "the second one waits for a worker")
+        wait_until(lambda: fleet.get(first)["waiting_for"] == "gpu", "the first one too, back in the queue")
+        assert fleet.get(first)["attempts"] == 1
+    with started(fleet.worker("gpu-again", H200)):
+        assert [fleet.ended(capture)["state"] for capture in (first, second)] == ["succeeded", "succeeded"]
+    assert "No worker of the kind gpu is there" in fleet.events(second)
+    assert [run["what"] for run in runs(fleet.folder / "effects")].count("begin") == 3
