@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from api_tests import secrets_check
 from api_tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
     from service.store.database import Database
+
+pytest_sessionfinish = secrets_check.pytest_sessionfinish
 
 ALLOWED_REASONS = ("needs a GPU", "needs a Docker daemon")
 """What a machine either has or has not: a skip's reason that begins so is no failure."""
@@ -100,3 +103,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skips = terminalreporter.config.stash.get(_allowed_skips, [])
     for reason in sorted(set(skips)):
         terminalreporter.write_line(f"{skips.count(reason)} not run on this machine: {reason}")
+    secrets_check.pytest_terminal_summary(terminalreporter)

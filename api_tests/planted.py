@@ -1,18 +1,24 @@
-"""Secrets that the tests hand to graphgate, and the logs in which none of them may turn up.
+"""Secrets that tests hand to graphgate, and the logs in which none of them may turn up.
 
-A test that makes or chooses a secret plants it; whoever starts a process registers its log. When the run ends,
-``api_tests/conftest.py`` looks for the ones in the others: pytest removes old temporary folders, but not those of this
-run.
+A test that makes or chooses a secret plants it. When a run ends, ``api_tests/conftest.py`` looks for all of them in
+every log below the run's temporary folder (``*.log``), in the databases and captures that servers left there, and in
+the logs that were kept from folders which are gone by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 _SHORTEST = 8
+_LARGEST = 64 * 2**20
+_NAMES = ("TOKEN", "SECRET", "PASSWORD", "API_KEY")
+_LOOKED_AT = ("*.log", "graphgate.sqlite*", "captures/**/*")
+
 _secrets: set[str] = set()
-_logs: set[Path] = set()
+_kept: list[Path] = []
 
 
 def plant(secret: str) -> str:
@@ -23,15 +29,21 @@ def plant(secret: str) -> str:
     return secret
 
 
-def register(log: Path) -> Path:
-    """The log, which will be looked through."""
-    _logs.add(log)
-    return log
+def plant_settings(settings: Mapping[str, str]) -> None:
+    """Plant what of these environment variables is secret: tokens, and the passwords in addresses."""
+    for name, value in settings.items():
+        password = urlsplit(value).password if "://" in value else None
+        secret = password or (value if any(word in name for word in _NAMES) else "")
+        if len(secret) >= _SHORTEST:
+            plant(secret)
 
 
-def registered() -> frozenset[Path]:
-    """The logs so far."""
-    return frozenset(_logs)
+def keep(log: Path) -> None:
+    """Remember a log whose folder is about to be removed."""
+    if log.is_file():
+        with tempfile.NamedTemporaryFile(prefix=f"graphgate-{log.name}-", delete=False) as copy:
+            copy.write(log.read_bytes())
+        _kept.append(Path(copy.name))
 
 
 def planted() -> frozenset[str]:
@@ -39,19 +51,31 @@ def planted() -> frozenset[str]:
     return frozenset(_secrets)
 
 
+def logs_below(folder: Path) -> Iterator[Path]:
+    """Every file below the folder that processes of graphgate wrote, and the logs that were kept."""
+    found = {file for pattern in _LOOKED_AT for file in folder.rglob(pattern) if file.is_file()}
+    yield from sorted(found)
+    yield from _kept
+
+
+def forget_kept() -> None:
+    """Remove the copies of logs that were kept."""
+    while _kept:
+        _kept.pop().unlink(missing_ok=True)
+
+
 def leaks(secrets: Iterable[str], logs: Iterable[Path]) -> list[str]:
     """``FILE:LINE: the line with the secret taken out``, for each line of the logs that holds one of the secrets."""
-    wanted = [(secret, secret.encode()) for secret in sorted(secrets)]
+    wanted = [secret.encode() for secret in sorted(secrets)]
     found = []
-    for log in sorted(logs):
-        if not log.is_file():
-            continue
+    for log in logs:
+        if log.stat().st_size > _LARGEST:
+            raise ValueError(f"{log} is larger than a log should be")
         content = log.read_bytes()
-        present = [(secret, raw) for secret, raw in wanted if raw in content]
-        if not present:
-            continue
-        for number, line in enumerate(content.split(b"\n"), start=1):
-            for _, raw in present:
-                if raw in line:
-                    found.append(f"{log}:{number}: {line.replace(raw, b'<the secret>')[:300].decode(errors='replace')}")
+        present = [secret for secret in wanted if secret in content]
+        for number, line in enumerate(content.split(b"\n") if present else (), start=1):
+            for secret in present:
+                if secret in line:
+                    shown = line.replace(secret, b"<the secret>")[:300].decode(errors="replace")
+                    found.append(f"{log}:{number}: {shown}")
     return found

@@ -17,10 +17,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from api_tests.planted import keep, plant
 from api_tests.server import free_port
 
 START_S = 30.0
-PASSWORD = "pg" + "NeverShown" * 2
+PASSWORD = plant("pg" + "NeverShown" * 2)
 """Of the one user, ``graphgate``; no log and no message of the service may hold it."""
 
 
@@ -145,6 +146,7 @@ def running_postgres(*, durable: bool = False) -> Iterator[PostgresServer]:
             yield server
         finally:
             server.kill()
+            keep(server.log)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

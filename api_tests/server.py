@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 
 from api_tests.material import ROOT
+from api_tests.planted import plant_settings
 
 START_S = 60.0
 
@@ -52,6 +53,7 @@ def running_server(data: Path, **settings: str) -> Iterator[RunningServer]:
     port = free_port()
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("GRAPHGATE_", "HF_"))}
     environment |= {"GRAPHGATE_DATA": str(data), "HF_HOME": str(data / "hf"), "GRAPHGATE_OFFLINE": "1", **settings}
+    plant_settings(settings)
     data.mkdir(parents=True, exist_ok=True)
     log = data / f"server-{port}.log"
     with log.open("wb") as output:

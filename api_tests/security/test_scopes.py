@@ -26,7 +26,7 @@ def routes() -> set[tuple[str, str]]:
         for router in ROUTERS
         for route in router.routes
         if isinstance(route, APIRoute)
-        for method in route.methods
+        for method in route.methods or ()
     }
     return found | {(method, path) for path, methods in FURTHER.items() for method in methods}
 

@@ -7,10 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
+from api_tests.planted import plant
 from api_tests.server import RunningServer
 from api_tests.service.launches import PLAIN, validate
 
-SECRET = "s3cr3t-" + "value-of-nobody"
+SECRET = plant("s3cr3t-" + "value-of-nobody")
 
 LAUNCHES: list[tuple[str, dict[str, Any]]] = [
     ("environment", {"model": PLAIN, "environment": {"HF_TOKEN": SECRET, "AWS_SECRET_ACCESS_KEY": SECRET}}),
