@@ -60,7 +60,7 @@ format: install ## rewrite the code as check-format and check-lint want it
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-bench: install ## speed, side by side in one run
+bench: install ## speed, side by side in one run (ARGS="--only captures" chooses sections)
 	@$(BIN)/python scripts/bench.py $(ARGS)
 
 lock: ## write constraints.txt anew (ARGS=--keep keeps the pins there are)

@@ -1,12 +1,9 @@
-"""Speed, side by side in one run: parsing, prediction, guards, the whole check, the command, and the real engine.
-
-    python scripts/bench.py [--rounds 5] [--engine-command COMMAND | --no-engine]
+"""Checks: parsing, prediction, guards, the whole check, the command, and the real engine.
 
 The launches are those of ``api_tests/conformance``. In process every launch is warm (its model and its release were
 read before), and the best of its rounds counts. COMMAND reads one JSON case a line (``{"id", "config", "argv",
 "env"}``) and writes one JSON answer a line with the engine's own argument resolution; without the option it is what
-GRAPHGATE_ENGINE_PYTHON holds, or the one beside the optional test material. The machine's other load shows in every
-figure by the clock; the ratios, measured in the same minutes, are what to compare.
+GRAPHGATE_ENGINE_PYTHON holds, or the one beside the optional test material.
 """
 
 from __future__ import annotations
@@ -209,15 +206,15 @@ def engine_command(asked: str | None) -> list[str] | None:
     return [str(beside), "run", RELEASE, GPU] if os.access(beside, os.X_OK) else None
 
 
-def main() -> int:
-    """Measure and print."""
-    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reader.add_argument("--rounds", type=int, default=5)
+def options(reader: argparse._ArgumentGroup) -> None:
+    """What can be asked of this section."""
     reader.add_argument("--engine-command", metavar="COMMAND", help="also GRAPHGATE_ENGINE_PYTHON")
     reader.add_argument("--no-engine", action="store_true")
-    asked = reader.parse_args()
+
+
+def run(asked: argparse.Namespace) -> None:
+    """Measure and print."""
     number = len(launches(GPU))
-    print(f"{os.cpu_count()} processors; processes waiting or running in the last minute: {os.getloadavg()[0]:.1f}")
     print(f"In process, warm: {number} launches of {RELEASE} on {GPU}, each the best of {asked.rounds} rounds")
     inside = in_process(asked.rounds)
     whole = inside["whole check, guards and policy included"][0]
@@ -239,12 +236,7 @@ def main() -> int:
     print("The real engine's own argument resolution")
     if answer is None:
         print("  not measured: " + ("it did not answer" if command else "not here; --engine-command COMMAND runs it"))
-        return 0
+        return
     first, further = answer
     print(f"  {'start to first answer':<42} {1000 * first:9.0f} ms   {first / check:5.1f} x graphgate check")
     print(f"  {'each further launch':<42} {1e6 * further:9.0f} us   {1e6 * further / whole:5.0f} x a whole check")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
