@@ -128,6 +128,7 @@ def run(job: CaptureJob, journal: Journal) -> None:
         claim=setup.recorder.claim, recorder=setup.recorder.name, dtype=str(setup.dtype).removeprefix("torch.")
     )
     setup.run()
+    journal.describe(estimate=setup.estimate())
 
 
 def _fail_everywhere(job: CaptureJob, journal: Journal, failure: CaptureFailure) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.capture.fitting import width_for
 from engine.capture.options import CaptureOptions
-from engine.capture.shape import ModelShape, scaled_shape
+from engine.capture.shape import WHOLE, ModelShape, scaled_shape
 from engine.launch import PHASES, Phase
 from engine.models.facts import ModelFacts
 from engine.verdict import PhaseGraph
@@ -83,7 +84,8 @@ class PhasePlan:
 class CaptureJob:
     """One capture. ``seed`` seeds the random weights and batches, so that a report can be made again.
 
-    ``replays``: of each graph; ``page_size``: tokens of one page of the key-value cache.
+    ``replays``: of each graph; ``page_size``: tokens of one page of the key-value cache. ``whole``: the model in its
+    own dimensions and depth, for estimates.
     """
 
     id: str
@@ -93,6 +95,7 @@ class CaptureJob:
     seed: int = 20250
     replays: int = DEFAULT_REPLAYS
     page_size: int = DEFAULT_PAGE_SIZE
+    whole: ModelShape | None = None
 
     def plan(self, phase: Phase) -> PhasePlan | None:
         """The plan of that phase, or None where the job does not ask for it."""
@@ -109,6 +112,7 @@ class CaptureJob:
                 "seed": self.seed,
                 "replays": self.replays,
                 "page_size": self.page_size,
+                "whole": None if self.whole is None else self.whole.to_dict(),
             }
         )
 
@@ -131,6 +135,7 @@ class CaptureJob:
             seed=value["seed"],
             replays=value["replays"],
             page_size=value["page_size"],
+            whole=None if value.get("whole") is None else ModelShape.from_dict(value["whole"]),
         )
 
 
@@ -165,7 +170,20 @@ def job_for(
                 max_requests=state.full_prefill_max_req or _request_slots(chunked_prefill_size),
             )
         )
-    return CaptureJob(id=id, shape=scaled_shape(facts, options.layers), plans=tuple(plans), options=options, seed=seed)
+    return CaptureJob(
+        id=id,
+        shape=scaled_shape(facts, options.layers, width=_width(facts, plans, options)),
+        plans=tuple(plans),
+        options=options,
+        seed=seed,
+        whole=scaled_shape(facts, max(1, len(facts.layer_kinds)), width=WHOLE),
+    )
+
+
+def _width(facts: ModelFacts, plans: Sequence[PhasePlan], options: CaptureOptions) -> int:
+    largest = {plan.phase: max(choose_sizes(plan, options, on_cpu=False), default=1) for plan in plans}
+    requests = max([largest.get("decode", 1), *(plan.max_requests for plan in plans)])
+    return width_for(facts, options, tokens=largest.get("prefill", largest.get("decode", 1)), requests=requests)
 
 
 def _request_slots(chunked_prefill_size: int | None) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from engine.capture.estimate import Estimate
 from engine.launch import Phase
 
 REPORT_VERSION = 1
@@ -121,7 +122,8 @@ class CaptureReport:
     """The report of one capture.
 
     ``complete``: the worker process wrote it to its end; otherwise the supervisor finished it from what was left.
-    ``order`` are the events in the order in which they were observed from outside the process.
+    ``order`` are the events in the order in which they were observed from outside the process. ``estimate``: what the
+    captured graphs let one expect of the whole model; None where nothing was captured.
     """
 
     id: str
@@ -142,6 +144,7 @@ class CaptureReport:
     exit: str = ""
     wall_s: float | None = None
     output_tail: str = ""
+    estimate: Estimate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -164,6 +167,7 @@ class CaptureReport:
             "exit": self.exit,
             "wall_s": self.wall_s,
             "output_tail": self.output_tail,
+            "estimate": None if self.estimate is None else self.estimate.to_dict(),
         }
 
     @classmethod
@@ -178,10 +182,12 @@ class CaptureReport:
             raise ValueError(
                 f"Capture reports of version {REPORT_VERSION} are read here, not {value.get('version')!r}."
             )
-        fields = {name: value[name] for name in cls.__slots__}
+        fields = {name: value[name] for name in cls.__slots__ if name != "estimate"}
         fields["phases"] = {phase: _phase(report) for phase, report in value["phases"].items()}
         fields["order"] = tuple(value["order"])
         fields["error"] = _failure(value["error"])
+        estimate = value.get("estimate")  # reports written before there was one are still read
+        fields["estimate"] = None if estimate is None else Estimate.from_dict(estimate)
         return cls(**fields)
 
 

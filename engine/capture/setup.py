@@ -16,12 +16,14 @@ import torch
 from engine.capture.attention.full import FullAttentionBackend
 from engine.capture.attention.guard import GraphStateError
 from engine.capture.attention.linear import LinearAttentionBackend
+from engine.capture.estimate import Estimate
 from engine.capture.job import CPU_MOST_REQUESTS, CaptureJob, PhasePlan, choose_sizes
 from engine.capture.recorders.aten import AtenRecorder
 from engine.capture.recorders.base import Recorder
 from engine.capture.report import CaptureFailure, GraphReport, PhaseOutcome, PhaseReport
 from engine.capture.runners.base import BACKENDS, CudaGraphRunner, Emit
 from engine.capture.runners.decode import DecodeCudaGraphRunner
+from engine.capture.runners.estimating import estimate
 from engine.capture.runners.model_runner import ModelRunner
 from engine.capture.runners.prefill import PrefillCudaGraphRunner
 from engine.capture.runners.scenarios import LONGEST_PREFIX
@@ -70,6 +72,7 @@ class CaptureSetup:
         self._parts = parts or Parts()
         self._sizes = {plan.phase: choose_sizes(plan, job.options, on_cpu=device.type == "cpu") for plan in job.plans}
         self.runners: dict[Phase, CudaGraphRunner] = {}
+        self._graphs: dict[Phase, tuple[GraphReport, ...]] = {}
         self.model_runner = ModelRunner(
             job.shape,
             seed=job.seed,
@@ -144,6 +147,13 @@ class CaptureSetup:
             self.runners, seed=self.job.seed, replays=self.job.replays, listener=listener
         ).items():
             self._conclude(phase, verified)
+            self._graphs[phase] = verified.graphs
+
+    def estimate(self) -> Estimate | None:
+        """What the captured graphs say of the whole model; None without any, or where the job does not describe it."""
+        if self.job.whole is None or not self._graphs:
+            return None
+        return estimate(self.job.whole, self.runners, self._graphs, seed=self.job.seed)
 
     def _conclude(self, phase: Phase, verified: Verified) -> None:
         plan, failure = self.job.plan(phase), verified.failure

@@ -21,8 +21,8 @@ SCALING_RULE = (
     "pools and one layer's gathered context take at most half of it, never beyond the model's own dimensions; of the "
     "layers, the first of each kind with each feed-forward and then the earliest others, in the model's order, up to "
     "the number of layers (by default 4, or one a kind if there are more kinds). Each layer is in the parametrisation "
-    "of the model's own class, as far as the config gives its values; ZAYA's router is a linear one. Weights are "
-    "random, from the stated seed."
+    "of the model's own class, as far as the config gives its values; Kimi-K3's and Ling 3's delta attention is Kimi-"
+    "Linear's, ZAYA's and Inkling's routers are DeepSeek-V3's or linear. Weights are random, from the stated seed."
 )
 
 HIDDEN_SIZE = 64
@@ -36,6 +36,7 @@ WHOLE = 1 << 20
 class ModelShape:
     """A scaled model, by :data:`SCALING_RULE`. Heads, channels and dimensions are counts; windows are in tokens.
 
+    ``expert_hidden``: channels of the latent space that experts work in, 0 where they work in the model's.
     ``q_lora_rank``, ``kv_lora_rank`` and ``rope_dim`` are latent attention's; a rank of 0: that projection is whole.
     """
 
@@ -45,6 +46,7 @@ class ModelShape:
     hidden_size: int = HIDDEN_SIZE
     intermediate_size: int = 2 * HIDDEN_SIZE
     expert_size: int = 2 * HIDDEN_SIZE
+    expert_hidden: int = 0
     vocab_size: int = VOCAB_SIZE
     num_heads: int = 4
     num_kv_heads: int = 2
@@ -72,6 +74,15 @@ class ModelShape:
         if self.feed_forward:
             return self.feed_forward[layer]
         return "experts" if self.num_experts and self.layer_kinds[layer] != "mlp" else "dense"
+
+    def sorts(self) -> tuple[str, ...]:
+        """Each layer's kind, with what follows its mixer where that is not plain: ``kda``, ``attention, experts``."""
+        after = (self.feed_forward_of(i) for i in range(len(self.layer_kinds)))
+        bare = ("mlp", "moe")
+        return tuple(
+            kind if kind in bare or then == "dense" else f"{kind}, {'experts' if then == 'experts' else 'alone'}"
+            for kind, then in zip(self.layer_kinds, after, strict=True)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         out = asdict(self)
@@ -110,11 +121,12 @@ def scaled_shape(facts: ModelFacts, layers: int | None = None, *, width: int = 1
         feed_forward=tuple(after[i] for i in picked),
         hidden_size=hidden,
         intermediate_size=_at_most(facts.intermediate_size, 2 * HIDDEN_SIZE, width),
+        expert_hidden=min(_number(text, "moe_latent_size") or _number(text, "routed_expert_hidden_size"), hidden // 2),
         expert_size=_at_most(_number(text, "moe_intermediate_size") or facts.intermediate_size, 2 * HIDDEN_SIZE, width),
         vocab_size=_at_most(facts.vocab_size, VOCAB_SIZE, width),
         num_heads=kv_heads * ratio,
         num_kv_heads=kv_heads,
-        head_dim=_at_most(_number(text, "qk_nope_head_dim") or facts.head_dim, 16, width),
+        head_dim=_at_most(_number(text, "qk_nope_head_dim") or _head_dim(facts), 16, width),
         attention=facts.attention,
         num_experts=experts,
         experts_per_token=min(facts.experts_per_token or 1, 2 * width) if experts else 0,
@@ -123,7 +135,7 @@ def scaled_shape(facts: ModelFacts, layers: int | None = None, *, width: int = 1
         linear_key_heads=key_heads,
         linear_value_heads=key_heads * value_ratio,
         linear_key_dim=_at_most(linear.key_head_dim, 16, width),
-        linear_value_dim=_at_most(linear.value_head_dim, 16, width),
+        linear_value_dim=_at_most(linear.value_head_dim or _expanded(text), 16, width),
         linear_groups=math.gcd(min(linear.num_groups or 1, 2 * width), key_heads * value_ratio),
         state_size=_at_most(linear.state_size, 16, width),
         q_lora_rank=min(_number(text, "q_lora_rank"), 32 * width),
@@ -150,6 +162,19 @@ def _fewer_groups(routing: Routing, experts: int) -> Routing:
     groups = math.gcd(min(routing.groups, max(1, experts // 2)), max(1, experts))
     top = max(1, round(groups * routing.top_groups / max(1, routing.groups)))
     return replace(routing, groups=groups, top_groups=min(top, groups))
+
+
+def _head_dim(facts: ModelFacts) -> int | None:
+    if facts.head_dim or not facts.hidden_size or not facts.num_attention_heads:
+        return facts.head_dim
+    return facts.hidden_size // facts.num_attention_heads
+
+
+def _expanded(text: Mapping[str, Any]) -> int:
+    """Jet-Nemotron's value dimension, which it gives as a multiple of the key dimension."""
+    mixers = text.get("efficient_attention_config")
+    jet = mixers.get("jet") if isinstance(mixers, Mapping) else None
+    return int(jet.get("head_dim", 0) * jet.get("expand_v", 0)) if isinstance(jet, Mapping) else 0
 
 
 def _number(text: Mapping[str, Any], name: str) -> int:

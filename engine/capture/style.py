@@ -20,7 +20,7 @@ class Routing:
     ``normalise``: the chosen weights are divided by their sum. ``selection_bias``: added to the scores for the choice
     only (DeepSeek-V3). ``logit_bias``: the router is affine. ``groups`` and ``top_groups``: only experts of the best
     groups, by the sum of each group's two best, can be chosen. ``scale``: factor of the routed sum. ``shared``: an
-    expert for every token, ``gated`` by a sigmoid of the token or not. ``latent``: experts work in a narrower space.
+    expert for every token, ``gated`` by a sigmoid of the token or not.
     """
 
     scoring: Literal["softmax", "sigmoid"] = "softmax"
@@ -31,7 +31,6 @@ class Routing:
     top_groups: int = 1
     scale: float = 1.0
     shared: Literal["none", "plain", "gated"] = "none"
-    latent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

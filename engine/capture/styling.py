@@ -7,6 +7,7 @@ SwiGLU, softmax routing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -96,7 +97,8 @@ _FACTOR_KEYS: Mapping[str, tuple[str, ...]] = {
     "ssm_out": ("ssm_out_multiplier",),
 }
 _ONE_BLOCK = {"falcon_mamba", "mamba", "mamba2", "nemotron_h"}
-"""Model types whose layers are one block each: a mixer, or a feed-forward, never both."""
+"""Model types whose layers are one block each: a mixer, or a feed-forward, never both; so are those of every model that
+has layers of a feed-forward alone."""
 
 
 def text_config(facts: ModelFacts) -> Mapping[str, Any]:
@@ -127,6 +129,7 @@ def feed_forwards(facts: ModelFacts) -> tuple[FeedForward, ...]:
     """What follows the mixer in each layer."""
     text = text_config(facts)
     single = not _ONE_BLOCK.isdisjoint((facts.text_model_type, facts.model_type))
+    single = single or not {"mlp", "moe"}.isdisjoint(facts.layer_kinds)
     routed = _routed(text, len(facts.layer_kinds)) if facts.num_experts else [False] * len(facts.layer_kinds)
     return tuple(_after(kind, has, single=single) for kind, has in zip(facts.layer_kinds, routed, strict=True))
 
@@ -157,7 +160,9 @@ _EXPERT_LAYERS: Sequence[tuple[tuple[str, ...], Callable[..., bool]]] = (
 
 
 def _row(facts: ModelFacts) -> Mapping[str, Any]:
-    named = (facts.text_model_type or "", facts.model_type or "")
+    stem = (facts.architecture or "").removesuffix("ForCausalLM")
+    by_class = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem).lower()  # for a config that names no type
+    named = (facts.text_model_type or "", facts.model_type or "", by_class)
     return next((ROWS[name] for name in named if name in ROWS), {})
 
 
@@ -166,7 +171,7 @@ def _routing(text: Mapping[str, Any], row: Mapping[str, Any]) -> Routing:
     shared = text.get("n_shared_experts", text.get("num_shared_experts"))
     if row.get("shared") == "plain" and shared == 0:
         routing["shared"] = "none"
-    return Routing(**routing, latent=bool(text.get("moe_latent_size")))
+    return Routing(**routing)
 
 
 def _multipliers(text: Mapping[str, Any]) -> Multipliers:

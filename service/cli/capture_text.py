@@ -8,6 +8,7 @@ from typing import Any
 from engine.capture.report import CaptureReport, GraphReport, PhaseReport
 from engine.launch import Phase
 from engine.verdict import Verdict
+from service.cli.estimate_text import estimate_lines
 from service.cli.tables import table
 from service.cli.words import Style, clean, coloured, paint, wrapped
 
@@ -50,6 +51,9 @@ def _lines(verdict: Verdict, report: CaptureReport, *, verbose: bool) -> Iterato
     for phase, part in report.phases.items():
         yield ""
         yield from _phase(phase, part, colour)
+    if report.estimate is not None:
+        yield ""
+        yield from estimate_lines(report.estimate, verbose=verbose)
     if report.error is not None:
         yield ""
         yield from wrapped(f"{report.error.type}: {clean(report.error.message)}", hanging="  ")

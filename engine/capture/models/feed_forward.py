@@ -106,11 +106,11 @@ class Moe(nn.Module):
     def __init__(self, shape: ModelShape) -> None:
         super().__init__()
         routing = shape.style.routing
-        inner = shape.hidden_size // 2 if routing.latent else shape.hidden_size
+        latent, inner = shape.expert_hidden > 0, shape.expert_hidden or shape.hidden_size
         self.gate = Router(shape.hidden_size, shape.num_experts, shape.experts_per_token, routing)
-        self.into = nn.Linear(shape.hidden_size, inner, bias=False) if routing.latent else nn.Identity()
+        self.into = nn.Linear(shape.hidden_size, inner, bias=False) if latent else nn.Identity()
         self.experts = Experts(shape, inner)
-        self.back = nn.Linear(inner, shape.hidden_size, bias=False) if routing.latent else nn.Identity()
+        self.back = nn.Linear(inner, shape.hidden_size, bias=False) if latent else nn.Identity()
         shared = routing.shared != "none"
         self.shared = Mlp(shape, shape.expert_size) if shared else None
         self.shared_gate = nn.Linear(shape.hidden_size, 1, bias=False) if routing.shared == "gated" else None
