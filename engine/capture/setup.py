@@ -153,7 +153,11 @@ class CaptureSetup:
         """What the captured graphs say of the whole model; None without any, or where the job does not describe it."""
         if self.job.whole is None or not self._graphs:
             return None
-        return estimate(self.job.whole, self.runners, self._graphs, seed=self.job.seed)
+        try:
+            return estimate(self.job.whole, self.runners, self._graphs, seed=self.job.seed)
+        except RuntimeError as failure:  # out of memory, most likely; what was captured stands without it
+            self._emit("estimate.failed", message=str(failure)[:500])
+            return None
 
     def _conclude(self, phase: Phase, verified: Verified) -> None:
         plan, failure = self.job.plan(phase), verified.failure

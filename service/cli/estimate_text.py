@@ -14,7 +14,7 @@ _KIB, _MIB = 1024, 1024 * 1024
 def estimate_lines(estimate: Estimate, *, verbose: bool) -> Iterator[str]:
     """The estimate; ``verbose``: with its rule."""
     layers = "; ".join(f"{count} {sort}" for sort, count in sorted(estimate.whole.items()))
-    yield f"Estimates for the whole model, not measured ({clean(layers)}):"
+    yield f"Estimates for the whole model, extrapolated from the scaled one ({clean(layers)}):"
     sizes = [f"cache {estimate.cache_bytes_per_token / _KIB:.1f} KiB a token"] if estimate.cache_bytes_per_token else []
     if estimate.state_bytes_per_request:
         state = estimate.state_bytes_per_request / _MIB
