@@ -16,20 +16,34 @@ from engine.version import VERSION
 from service import handlers
 from service.context import RequestContext
 from service.fleet.opening import Fleet
+from service.idempotency import Idempotency
 from service.jobs.embedded import EmbeddedWorker
 from service.jobs.worker import CaptureWorker
 from service.limits import BodyLimits
+from service.media import VersionedMedia
 from service.methods import AllowedMethods, Methods
 from service.observation.census import CensusCollector
 from service.observation.metrics import Metrics
 from service.observation.tracing import Tracing, open_tracing
 from service.openapi import with_problems
 from service.retention import Retention
-from service.routes import audit, captures, comparisons, health, metrics, problem_pages, reference, validations, workers
+from service.routes import (
+    audit,
+    batches,
+    captures,
+    comparisons,
+    health,
+    metrics,
+    problem_pages,
+    reference,
+    validations,
+    workers,
+)
 from service.security.access import Access
 from service.security.opening import open_guard, table_of
 from service.settings import Settings
 from service.store.captures import Captures
+from service.store.idempotency import IdempotencyKeys
 from service.store.opening import open_database
 from service.store.owners import Owners
 from service.store.quotas import Quotas
@@ -41,6 +55,7 @@ from service.workroom import Workroom
 
 ROUTERS = (
     validations.router,
+    batches.router,
     comparisons.router,
     captures.router,
     reference.router,
@@ -79,10 +94,12 @@ def create_app(settings: Settings, *, guarded: bool | None = None) -> FastAPI:
         app.include_router(router)
     allowed = AllowedMethods(app.openapi, FURTHER)
     handlers.install(app, allowed)
+    app.add_middleware(Idempotency)
     app.add_middleware(BodyLimits, settings=settings)
     on = settings.access != "off" if guarded is None else guarded
     app.add_middleware(Access, table=table_of(app, settings), on=on)
     app.add_middleware(Methods, allowed=allowed)
+    app.add_middleware(VersionedMedia)
     app.add_middleware(RequestContext, metrics=counted, tracing=tracing)
     return app
 
@@ -115,6 +132,9 @@ async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing:
         guard=open_guard(settings, database, counted),
         owners=Owners(database),
         quotas=Quotas(database),
+        idempotency=IdempotencyKeys(
+            database, lease_s=settings.idempotency_lease_s, kept_s=settings.idempotency_hours * 3600
+        ),
     )
     if worker is not None:
         worker.start()

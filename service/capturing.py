@@ -13,7 +13,6 @@ from service.problems import Problem
 from service.security.quota import reserving
 from service.security.trail import SERVICE, Asker
 from service.store.captures import QueueFull
-from service.store.database import new_id
 from service.wiring import Services
 
 PROVE = 'Send it with "on_rejected": "prove" to have it captured all the same.'
@@ -26,6 +25,9 @@ def accept(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) -> 
         Problem: the launch is rejected, the queue is full, or the caller has not as many GPU seconds.
         QuestionError: the request cannot be understood.
     """
+    identity = by.new_id("cap")
+    if by.reserved and by.reserved.again and wired.captures.state(identity) is not None:
+        return identity
     options = CaptureOptions.from_dict(request.get("capture") or {})
     launch = {key: value for key, value in request.items() if key not in ("capture", "on_rejected")}
     answered = examine(wired, launch, by)
@@ -36,7 +38,6 @@ def accept(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) -> 
     graph = verdict.effective.graph if verdict.effective is not None else verdict.prediction.graph
     if graph is None:
         raise answered.problem(409, "The engine refuses it before any capture, so there is nothing to prove.")
-    identity = new_id("cap")
     need = Need.of(request, options)
     with reserving(wired.quotas, by.identity, identity, options, wired.metrics):
         job = job_for(

@@ -54,7 +54,7 @@ class RequestContext:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = {**message, "headers": [*message["headers"], *_headers(identity)]}
+                message = {**message, "headers": [*message["headers"], *_headers(identity, message["headers"])]}
             await send(message)
 
         try:
@@ -88,9 +88,9 @@ def _route(scope: Scope) -> str:
     return str(getattr(scope.get("route"), "path", "unmatched"))
 
 
-def _headers(identity: str) -> list[tuple[bytes, bytes]]:
-    return [
-        (HEADER, identity.encode("ascii")),
-        (b"x-content-type-options", b"nosniff"),
-        (b"cache-control", b"no-store"),
-    ]
+def _headers(identity: str, own: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """What every answer has beside its ``own`` headers. What does not say that it may be kept may not be."""
+    added = [(HEADER, identity.encode("ascii")), (b"x-content-type-options", b"nosniff")]
+    if not any(name == b"cache-control" for name, _ in own):
+        added.append((b"cache-control", b"no-store"))
+    return added

@@ -17,7 +17,7 @@ from service.problem_types import LAUNCH_REJECTED
 from service.problems import Problem
 from service.security.redaction import secrets_of, without
 from service.security.trail import SERVICE, Asker
-from service.store.database import new_id, now
+from service.store.database import time_of
 from service.store.validations import ValidationRow
 from service.wiring import Services
 
@@ -48,6 +48,17 @@ def examine(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) ->
     Raises:
         QuestionError: the launch cannot be understood, or its model cannot be resolved.
     """
+    answered, row = examined(wired, request, by, by.new_id("val"))
+    wired.validations.add(row)
+    return answered
+
+
+def examined(wired: Services, request: Mapping[str, Any], by: Asker, identity: str) -> tuple[Answered, ValidationRow]:
+    """The answer with that id, and the row that it is to be kept as.
+
+    Raises:
+        QuestionError: the launch cannot be understood, or its model cannot be resolved.
+    """
     launch = launch_from_request(request)
     begun = time.perf_counter()
     try:
@@ -57,26 +68,29 @@ def examine(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) ->
         raise _in_the_request(error, launch) from None
     verdict = checked.verdict
     wired.metrics.verdict(verdict, wired.gate, time.perf_counter() - begun)
-    answer: dict[str, Any] = {"id": new_id("val"), "created_at": now(), "request": request, **verdict.to_dict()}
+    answer: dict[str, Any] = {
+        "id": identity,
+        "created_at": time_of(identity),
+        "request": request,
+        **verdict.to_dict(),
+    }
     secrets = secrets_of(launch)
     if secrets:
         answer = without(answer, secrets)
     body = jsontext.dumps(answer)
-    wired.validations.add(
-        ValidationRow(
-            id=answer["id"],
-            created_at=answer["created_at"],
-            verdict=verdict.verdict,
-            summary=answer["summary"],
-            model=launch.model.label,
-            release=str(verdict.engine["version"]),
-            gpu=str(verdict.hardware["name"]),
-            rules=tuple(dict.fromkeys(finding.rule for finding in verdict.findings)),
-            body=body.decode(),
-            created_by=by.identity.owner,
-        )
+    row = ValidationRow(
+        id=identity,
+        created_at=answer["created_at"],
+        verdict=verdict.verdict,
+        summary=answer["summary"],
+        model=launch.model.label,
+        release=str(verdict.engine["version"]),
+        gpu=str(verdict.hardware["name"]),
+        rules=tuple(dict.fromkeys(finding.rule for finding in verdict.findings)),
+        body=body.decode(),
+        created_by=by.identity.owner,
     )
-    return Answered(answer["id"], checked, answer, body)
+    return Answered(identity, checked, answer, body), row
 
 
 def compare_releases(wired: Services, request: Mapping[str, Any]) -> bytes:

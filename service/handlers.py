@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -14,7 +14,7 @@ from starlette.types import Scope
 from engine.errors import QuestionError
 from service.methods import AllowedMethods
 from service.problem_types import INVALID_REQUEST, METHOD_NOT_ALLOWED, NOT_FOUND, OTHER, STORE_UNAVAILABLE
-from service.problems import Problem, from_question, request_id, response_to
+from service.problems import FieldError, Problem, from_question, request_id, response_to
 from service.wording import field_error
 
 _log = logging.getLogger("graphgate.handlers")
@@ -54,7 +54,11 @@ def _invalid(request: Request, error: Exception) -> Problem:
     accepted = [
         parameter["name"] for parameter in _operation(request).get("parameters", []) if parameter["in"] == "query"
     ]
-    found = [field_error(one, accepted) for one in error.errors()]
+    return invalid([field_error(one, accepted) for one in error.errors()])
+
+
+def invalid(found: Sequence[FieldError]) -> Problem:
+    """The problem that these fields are, at least one."""
     first = found[0]
     where = f"{'.'.join(map(str, first.path))}: " if first.path else ""
     more = f" ({len(found)} fields are wrong; errors lists them.)" if len(found) > 1 else ""
@@ -85,9 +89,7 @@ def _http(request: Request, error: HTTPException, allowed: AllowedMethods) -> Pr
 
 def store_problem(scope: Scope, error: Exception) -> Problem:
     """The problem that a failed database is; the log has the error itself."""
-    _log.error(
-        "the database failed", exc_info=error, extra={"request_id": request_id(scope), "path": scope["path"]}
-    )
+    _log.error("the database failed", exc_info=error, extra={"request_id": request_id(scope), "path": scope["path"]})
     return Problem(
         STORE_UNAVAILABLE,
         "The database cannot be used at the moment; nothing was kept. Repeat the request.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from service.declaring import declare_manners
 from service.security.declaring import declare_security
 
 _FRAMEWORK = ("HTTPValidationError", "ValidationError")
@@ -25,6 +26,7 @@ def with_problems(write: Callable[[], dict[str, Any]]) -> Callable[[], dict[str,
                     for response in operation["responses"].values():
                         _correct(response)
             declare_security(made)
+            declare_manners(made)
             kept.update(made)
         return kept
 

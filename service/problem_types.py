@@ -134,6 +134,32 @@ IDENTITY_PROVIDER = ProblemType(
     "The identity provider does not answer",
     "The token cannot be checked, because the provider's keys cannot be fetched. API keys work all the same.",
 )
+IDEMPOTENCY_KEY = ProblemType(
+    "idempotency-key-invalid",
+    400,
+    "The Idempotency-Key cannot be used",
+    "Send the header once, with 1 to 255 visible ASCII characters that no other request of yours has: a UUID will do.",
+)
+IDEMPOTENCY_REUSED = ProblemType(
+    "idempotency-key-reused",
+    422,
+    "The Idempotency-Key belongs to another request",
+    "A key is bound to the method, address, query and body that it was first sent with, byte for byte, as long as it "
+    "is remembered (GRAPHGATE_IDEMPOTENCY_HOURS). A request that differs needs a key of its own.",
+)
+IDEMPOTENCY_IN_FLIGHT = ProblemType(
+    "idempotency-key-in-flight",
+    409,
+    "A request with this Idempotency-Key is at work",
+    "Repeat the same request after the seconds in `Retry-After`: it will have the first one's answer. Where the "
+    "process that had it was killed, the key is free again after GRAPHGATE_IDEMPOTENCY_LEASE_S.",
+)
+NOT_ACCEPTABLE = ProblemType(
+    "not-acceptable",
+    406,
+    "No version that the request accepts is there",
+    "Ask for `application/vnd.graphgate.v1+json`, or for `application/json`, which means the same.",
+)
 INTERNAL = ProblemType(
     "internal-error",
     500,
@@ -162,6 +188,10 @@ _OWN = (
     TOO_MANY_FAILURES,
     GPU_QUOTA,
     IDENTITY_PROVIDER,
+    IDEMPOTENCY_KEY,
+    IDEMPOTENCY_REUSED,
+    IDEMPOTENCY_IN_FLIGHT,
+    NOT_ACCEPTABLE,
     INTERNAL,
     OTHER,
 )

@@ -19,6 +19,9 @@ from service import jsontext
 from service.problem_types import ProblemType, for_question
 
 MEDIA_TYPE = "application/problem+json"
+_TEMPORARY = frozenset({429, 503})
+_RETRY_S = "5"
+"""Seconds after which to repeat a request where nobody knows better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +82,26 @@ def from_question(error: QuestionError) -> Problem:
 
 def response_to(problem: Problem, scope: Scope) -> Response:
     """The response that tells of the problem."""
-    body = {
+    instance = quote(scope.get("path", ""), safe="/:@-._~")
+    body = details(problem, instance=instance, request_id=request_id(scope))
+    headers = problem.headers
+    if problem.status in _TEMPORARY:
+        headers = {"Retry-After": _RETRY_S, **headers}
+    return Response(jsontext.dumps(body), status_code=problem.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def details(problem: Problem, *, instance: str, request_id: str | None) -> dict[str, Any]:
+    """The members of the problem's JSON. ``instance`` is the address that it stands for."""
+    return {
         "type": problem.kind.uri,
         "title": problem.kind.title,
         "status": problem.status,
         "detail": problem.detail,
-        "instance": quote(scope.get("path", ""), safe="/:@-._~"),
-        "request_id": request_id(scope),
+        "instance": instance,
+        "request_id": request_id,
         "errors": [error.to_dict() for error in problem.errors],
         **problem.extra,
     }
-    return Response(jsontext.dumps(body), status_code=problem.status, headers=problem.headers, media_type=MEDIA_TYPE)
 
 
 def request_id(scope: Scope) -> str | None:

@@ -30,7 +30,10 @@ class Settings(AccessSettings, FleetSettings):
     the same time, ``waiting`` how many more may wait for one of those threads before the service says it is overloaded.
     ``database_url`` is where the database is, if not in a file below ``data``; ``database_start_s`` how long the start
     waits for its server; ``retention_days`` how long answers and ended captures are kept (0: for ever).
-    ``body_wait_s`` is how long a body may take to arrive, ``streams`` how many event streams may be open.
+    ``body_wait_s`` is how long a body may take to arrive, ``streams`` how many event streams may be open,
+    ``stream_heartbeat_s`` how long one of them is silent before a comment keeps it alive.
+    ``idempotency_hours`` is how long an Idempotency-Key is remembered; ``idempotency_lease_s`` after how much silence
+    of the process that answers it another may.
     ``capture_lease_s`` is how long a running capture may go without a sign of its worker before another one takes it;
     ``capture_grace_s`` how long a running capture may still run when the service is told to stop;
     ``capture_attempts`` how often a capture is begun before it is given up as dead.
@@ -46,6 +49,7 @@ class Settings(AccessSettings, FleetSettings):
     max_json_items: int = Field(default=50_000, ge=100)
     body_wait_s: float = Field(default=30.0, gt=0)
     streams: int = Field(default=200, ge=1)
+    stream_heartbeat_s: float = Field(default=10.0, gt=0)
     threads: int = Field(default=16, ge=1, le=256)
     waiting: int = Field(default=256, ge=0)
     database_url: SecretStr | None = None
@@ -53,6 +57,8 @@ class Settings(AccessSettings, FleetSettings):
     database_wait_s: float = Field(default=10.0, gt=0)
     retention_days: float = Field(default=30.0, ge=0)
     worker_python: str | None = None
+    idempotency_lease_s: float = Field(default=30.0, ge=1)
+    idempotency_hours: float = Field(default=24.0, gt=0)
     capture_queue: int = Field(default=1000, ge=1)
     capture_lease_s: float = Field(default=15.0, ge=1)
     capture_grace_s: float = Field(default=20.0, ge=0)

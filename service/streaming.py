@@ -17,7 +17,6 @@ from service.wiring import Services
 
 _FIRST_S = 0.25
 _LONGEST_S = 1.0
-_HEARTBEAT_S = 10.0
 _log = logging.getLogger("graphgate.streams")
 
 
@@ -69,7 +68,7 @@ async def _pieces(capture: str, after: int, wired: Services) -> AsyncIterator[by
         elif state is None or state in ENDED:
             yield b"event: end\ndata: %s\n\n" % jsontext.dumps({"state": state})
             return
-        elif time.monotonic() - sent > _HEARTBEAT_S:
+        elif time.monotonic() - sent > wired.settings.stream_heartbeat_s:
             yield b": still here\n\n"
             sent = time.monotonic()
         if wired.stopping.is_set():

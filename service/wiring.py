@@ -19,6 +19,7 @@ from service.security.access import Guard
 from service.settings import Settings
 from service.store.captures import Captures
 from service.store.database import Database
+from service.store.idempotency import IdempotencyKeys
 from service.store.owners import Owners
 from service.store.quotas import Quotas
 from service.store.validations import Validations
@@ -51,6 +52,7 @@ class Services:
     guard: Guard
     owners: Owners
     quotas: Quotas
+    idempotency: IdempotencyKeys
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from service import jsontext
 from service.capturing import accept
+from service.conditional import unchanging
 from service.problem_types import CAPTURE_FINISHED
 from service.problems import Problem
 from service.routes._common import Nothing, answer, before, known_id, missing, page, problems, visible
@@ -16,6 +18,7 @@ from service.schemas.queries import CapturesQuery, EventsQuery
 from service.schemas.requests import CaptureRequest
 from service.security.identity import Caller
 from service.security.trail import Asking
+from service.store.captures import ENDED
 from service.wiring import Services, Wired
 
 router = APIRouter(prefix="/v1/captures", tags=["captures"])
@@ -47,16 +50,21 @@ async def recent(query: Annotated[CapturesQuery, Query()], by: Caller, wired: Wi
 
 
 @router.get("/{id}", summary="One capture", responses={200: {"model": CaptureOut}, **problems(404, 422, 503)})
-async def one(id: str, _: Nothing, by: Caller, wired: Wired) -> Response:  # noqa: A002 - the name in the address
+async def one(id: str, _: Nothing, by: Caller, wired: Wired, request: Request) -> Response:  # noqa: A002 - the name in the address
     """With its validation and, once it has ended, its report."""
-    return answer(await _get(await visible(id, "cap", "capture", by, wired), wired))
+    capture = await _get(await visible(id, "cap", "capture", by, wired), wired)
+    return unchanging(request, jsontext.dumps(capture)) if capture["state"] in ENDED else answer(capture)
 
 
 @router.get(
     "/{id}/events",
     summary="What happens in a capture, as server-sent events",
     response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {}}, "description": "Events"}, **problems(404, 422, 503)},
+    responses={
+        200: {"content": {"text/event-stream": {}}, "description": "Events"},
+        204: {"description": "It has ended, and Last-Event-ID is its last event: there is nothing to come back for"},
+        **problems(404, 422, 503),
+    },
 )
 async def events(
     id: str,  # noqa: A002 - the name in the address
@@ -65,14 +73,19 @@ async def events(
     wired: Wired,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """From the first event, or after `after` or `Last-Event-ID`; ends with the capture's last event, `end`."""
+    """From the first event, or after `after` or `Last-Event-ID`; ends with the capture's last event, `end`. A comment
+    keeps a quiet stream alive; `retry` says when to come back after it broke."""
     identity = await visible(id, "cap", "capture", by, wired)
-    if await wired.asking.run(wired.captures.state, identity) is None:
-        raise missing(id, "capture")
     seen = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 10 else 0
     after = query.after if query.after is not None else seen
+    state, news = await wired.asking.run(wired.captures.news, identity, after=after, limit=1)
+    if state is None:
+        raise missing(id, "capture")
+    if seen and state in ENDED and not news:
+        return Response(status_code=204)
     wired.streams.check()
-    return StreamingResponse(wired.streams.of(identity, after, wired), media_type="text/event-stream")
+    stream = wired.streams.of(identity, after, wired)
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 @router.delete(

@@ -23,4 +23,5 @@ async def readyz(wired: Wired) -> Response:
     """Asks the database for a read and for the write lock, and the embedded worker for a sign of life."""
     found = await checks(wired)
     good = all(text == "ok" for text in found.values())
-    return answer({"status": "ok" if good else "unready", "checks": found}, status=200 if good else 503)
+    body = {"status": "ok" if good else "unready", "checks": found}
+    return answer(body) if good else answer(body, status=503, headers={"Retry-After": "2"})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Request, Response
 
 from service import jsontext
+from service.conditional import unchanging
 from service.problem_types import NOT_FOUND, all_types
 from service.problems import Problem
 
@@ -20,21 +20,25 @@ _PAGE = (
 
 
 @router.get("")
-async def every() -> HTMLResponse:
+async def every(request: Request) -> Response:
     """The list of all."""
     rows = "".join(
         f"<li><a href='{kind.uri}'>{escape(kind.slug)}</a>: {escape(kind.title)} ({kind.status})</li>"
         for kind in sorted(all_types().values(), key=lambda kind: kind.slug)
     )
-    return HTMLResponse(_PAGE.format(title="Problems", body=f"<h1>Problems</h1><ul>{rows}</ul>"))
+    return _shown(request, "Problems", f"<h1>Problems</h1><ul>{rows}</ul>")
 
 
 @router.get("/{slug}")
-async def one(slug: str) -> HTMLResponse:
+async def one(slug: str, request: Request) -> Response:
     """What one kind of problem means, and what to do."""
     kind = all_types().get(slug)
     if kind is None:
         raise Problem(NOT_FOUND, f"No kind of problem is named {jsontext.shown(slug)}; /problems lists them.")
     about = escape(kind.about).replace("\n\n", "<p>")
     body = f"<h1>{escape(kind.title)}</h1><p>HTTP status {kind.status}, type <code>{kind.uri}</code><p>{about}"
-    return HTMLResponse(_PAGE.format(title=escape(kind.title), body=body))
+    return _shown(request, escape(kind.title), body)
+
+
+def _shown(request: Request, title: str, body: str) -> Response:
+    return unchanging(request, _PAGE.format(title=title, body=body).encode(), media="text/html")

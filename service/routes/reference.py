@@ -5,16 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from engine.guards import all_rules
 from engine.hardware import all_gpus
 from engine.launch import ModelRef
 from engine.sglang.releases import known_releases
 from service import jsontext
+from service.conditional import tag_of, unchanging
 from service.problem_types import NOT_FOUND
 from service.problems import Problem
-from service.routes._common import Nothing, answer, problems
+from service.routes._common import Nothing, problems
 from service.schemas.answers import Answer, Items, ModelOut
 from service.schemas.queries import ModelQuery
 from service.wiring import Wired
@@ -27,42 +28,60 @@ router = APIRouter(prefix="/v1", tags=["reference"])
     summary="The facts of a model",
     responses={200: {"model": ModelOut}, **problems(403, 404, 422, 503)},
 )
-async def model(org: str, name: str, query: Annotated[ModelQuery, Query()], wired: Wired) -> Response:
+async def model(org: str, name: str, query: Annotated[ModelQuery, Query()], wired: Wired, request: Request) -> Response:
     """What its config.json says that bears on graphs, and where it was read."""
     facts = await wired.examining.run(wired.resolver.resolve, ModelRef(id=f"{org}/{name}", revision=query.revision))
-    return answer(facts.summary())
+    return unchanging(request, jsontext.dumps(facts.summary()))
 
 
 @cache
-def _rules() -> bytes:
-    return jsontext.dumps({"items": [rule.to_dict() for rule in all_rules()]})
+def _rules() -> tuple[bytes, str]:
+    return _tagged({"items": [rule.to_dict() for rule in all_rules()]})
+
+
+@cache
+def _releases() -> tuple[bytes, str]:
+    known = known_releases()
+    items = [{"engine": "sglang", "version": text, "newest": text == known[-1]} for text in known]
+    return _tagged({"items": items})
+
+
+@cache
+def _gpus() -> tuple[bytes, str]:
+    return _tagged({"items": [gpu.to_dict() for gpu in all_gpus()]})
+
+
+def _tagged(value: object) -> tuple[bytes, str]:
+    body = jsontext.dumps(value)
+    return body, tag_of(body)
 
 
 @router.get("/rules", summary="Every rule", responses={200: {"model": Items}, **problems(422)})
-async def rules(_: Nothing) -> Response:
+async def rules(_: Nothing, request: Request) -> Response:
     """With evidence and documentation."""
-    return answer(_rules())
+    body, tag = _rules()
+    return unchanging(request, body, tag=tag)
 
 
 @router.get("/rules/{id}", summary="One rule", responses={200: {"model": Answer}, **problems(404, 422)})
-async def rule(id: str, _: Nothing) -> Response:  # noqa: A002 - the name in the address
+async def rule(id: str, _: Nothing, request: Request) -> Response:  # noqa: A002 - the name in the address
     """By its id or its slug."""
     found = next((rule for rule in all_rules() if id.lower() in (rule.id.lower(), rule.slug)), None)
     if found is None:
         known = ", ".join(rule.id for rule in all_rules())
         raise Problem(NOT_FOUND, f"No rule is named {jsontext.shown(id)}. Known: {known}.")
-    return answer(found.to_dict())
+    return unchanging(request, jsontext.dumps(found.to_dict()))
 
 
 @router.get("/releases", summary="Engine releases that are known", responses={200: {"model": Items}, **problems(422)})
-async def releases(_: Nothing) -> Response:
+async def releases(_: Nothing, request: Request) -> Response:
     """Oldest first; a newer one than all of them is answered as the newest."""
-    known = known_releases()
-    items = [{"engine": "sglang", "version": text, "newest": text == known[-1]} for text in known]
-    return answer({"items": items})
+    body, tag = _releases()
+    return unchanging(request, body, tag=tag)
 
 
 @router.get("/gpus", summary="GPUs that are known", responses={200: {"model": Items}, **problems(422)})
-async def gpus(_: Nothing) -> Response:
+async def gpus(_: Nothing, request: Request) -> Response:
     """By compute capability, then memory (MiB)."""
-    return answer({"items": [gpu.to_dict() for gpu in all_gpus()]})
+    body, tag = _gpus()
+    return unchanging(request, body, tag=tag)

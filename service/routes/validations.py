@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
+from service.conditional import unchanging
 from service.examining import examine
 from service.routes._common import Nothing, answer, before, missing, page, problems, visible
 from service.schemas.answers import ValidationOut, ValidationsPage
@@ -47,9 +48,9 @@ async def recent(query: Annotated[ValidationsQuery, Query()], by: Caller, wired:
 @router.get(
     "/{id}", summary="One answered validation", responses={200: {"model": ValidationOut}, **problems(404, 422, 503)}
 )
-async def one(id: str, _: Nothing, by: Caller, wired: Wired) -> Response:  # noqa: A002 - the name in the address
+async def one(id: str, _: Nothing, by: Caller, wired: Wired, request: Request) -> Response:  # noqa: A002 - the name in the address
     """The answer as it was given."""
     body = await wired.asking.run(wired.validations.body, await visible(id, "val", "validation", by, wired))
     if body is None:
         raise missing(id, "validation")
-    return answer(body.encode())
+    return unchanging(request, body.encode(), tag=f'"{id}"')

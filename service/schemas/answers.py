@@ -117,6 +117,30 @@ class ValidationOut(Answer):
     plan: dict[str, Any] | None
 
 
+class BatchItem(Answer):
+    """One launch of a batch: its answer, or the problem that it is."""
+
+    index: int
+    validation: ValidationOut | None
+    problem: ProblemOut | None
+
+
+class BatchCounts(Answer):
+    """Launches by verdict; `failed` are those that could not be answered."""
+
+    accepted: int
+    adjusted: int
+    rejected: int
+    failed: int
+
+
+class BatchOut(Answer):
+    """The answers, in the order of the launches."""
+
+    items: list[BatchItem]
+    counts: BatchCounts
+
+
 class ChangeOut(Answer):
     """One value that differs from the release before, and the step that decided it."""
 

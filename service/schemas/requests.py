@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from annotated_types import Len
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import WithJsonSchema
 
@@ -35,6 +36,12 @@ Sizes = Annotated[
     Any,
     WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}),
 ]
+
+
+Launch = Annotated[Any, WithJsonSchema({"$ref": "#/components/schemas/ValidationRequest"})]
+"""Read one by one, so that a wrong one does not spoil the others."""
+
+MOST_IN_BATCH = 1000
 
 
 class ModelField(Strict):
@@ -94,6 +101,15 @@ class ValidationRequest(Strict):
         None,
         description="What the platform would like where the operator said nothing; of the shape of cuda_graph_config.",
         examples=[{"prefill": {"backend": "full"}}],
+    )
+
+
+class BatchRequest(Strict):
+    """Launches, each as ``POST /v1/validations`` takes it."""
+
+    validations: Annotated[list[Launch], Len(1, MOST_IN_BATCH)] = Field(
+        description=f"1 to {MOST_IN_BATCH} launches. Those that cannot be answered are problems in their places.",
+        examples=[[{"model": {"id": "Qwen/Qwen3-Next-80B-A3B-Instruct"}}]],
     )
 
 

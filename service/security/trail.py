@@ -11,19 +11,27 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import Scope
 
 from service.problems import request_id
+from service.reservation import Reserved
 from service.security.identity import EVERYBODY, Identity, caller
 from service.store.audit import Audit, AuditEntry
+from service.store.database import new_id
 
 _log = logging.getLogger("graphgate.audit")
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, by which request, from where."""
+    """Who asks, by which request, from where; ``reserved`` is there where the request has an idempotency key."""
 
     identity: Identity
     request_id: str | None = None
     address: str | None = None
+    reserved: Reserved | None = None
+
+    def new_id(self, prefix: str) -> str:
+        """The id for the one thing of this kind that the request makes: a new one, or the one that its idempotency
+        key reserves."""
+        return new_id(prefix) if self.reserved is None else self.reserved.id(prefix)
 
     def did(self, action: str, what: str | None, detail: str | None = None) -> AuditEntry:
         """The entry that says so."""
@@ -49,7 +57,8 @@ def address_of(scope: Scope) -> str | None:
 
 def asker(request: Request) -> Asker:
     """Who asks, for a route."""
-    return Asker(caller(request), request_id(request.scope), address_of(request.scope))
+    reserved = request.scope["state"].get("reserved")
+    return Asker(caller(request), request_id(request.scope), address_of(request.scope), reserved)
 
 
 Asking = Annotated[Asker, Depends(asker)]
