@@ -14,6 +14,7 @@ from engine.models.resolver import ModelResolver
 from engine.modes import gate_at
 from engine.version import VERSION
 from service import handlers
+from service.admission.reviewing import Admission
 from service.context import RequestContext
 from service.fleet.opening import Fleet
 from service.idempotency import Idempotency
@@ -28,6 +29,7 @@ from service.observation.tracing import Tracing, open_tracing
 from service.openapi import with_problems
 from service.retention import Retention
 from service.routes import (
+    admission,
     audit,
     batches,
     captures,
@@ -57,6 +59,7 @@ ROUTERS = (
     validations.router,
     batches.router,
     comparisons.router,
+    admission.router,
     captures.router,
     reference.router,
     workers.router,
@@ -111,7 +114,7 @@ async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing:
     embedded = CaptureWorker(database, settings, metrics=counted, tracing=tracing)
     worker = EmbeddedWorker(embedded) if settings.runs_worker else None
     fleet = Fleet(database, settings)
-    resolver = ModelResolver(settings.models())
+    resolver = ModelResolver(settings.models(), on_call=counted.hub_call)
     counted.add(CensusCollector(database, silent_s=settings.capture_lease_s))
     await anyio.to_thread.run_sync(warm_up, resolver)
     app.state.services = Services(
@@ -121,6 +124,9 @@ async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing:
         captures=Captures(database),
         resolver=resolver,
         gate=gate_at("http", settings.policy),
+        admission=Admission(
+            settings=settings, resolver=resolver, gate=gate_at("admission", settings.policy), metrics=counted
+        ),
         examining=Workroom(settings.threads, settings.waiting),
         asking=Workroom(8, settings.waiting),
         probing=CapacityLimiter(4),

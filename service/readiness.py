@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.wiring import Services
 
 _WAIT_S = 3.0
+_HUB = {"closed": "ok", "half-open": "failing"}
 _log = logging.getLogger("graphgate.readiness")
 
 
@@ -22,6 +23,13 @@ async def checks(wired: Services) -> dict[str, str]:
     if wired.stopping.is_set():
         found["service"] = "stopping"
     return found
+
+
+def hub(wired: Services) -> str:
+    """Whether the model hub is asked. It is no part of being ready: known models are answered without it."""
+    status = wired.resolver.hub_status()
+    state = status["state"]
+    return f"left alone for {status['left_alone_s']:.0f} s" if state == "open" else str(_HUB.get(state, state))
 
 
 async def _database(wired: Services) -> str:

@@ -13,6 +13,7 @@ from pydantic_settings import SettingsConfigDict
 
 from engine.errors import GraphgateError
 from engine.models.settings import ModelSettings
+from service.admission.settings import AdmissionSettings
 from service.fleet.settings import FleetSettings
 from service.security.settings import AccessSettings
 from service.store.address import Address, address_of, file_address
@@ -22,7 +23,7 @@ class SettingsError(GraphgateError):
     """A setting that cannot be used; the message names the environment variable."""
 
 
-class Settings(AccessSettings, FleetSettings):
+class Settings(AccessSettings, AdmissionSettings, FleetSettings):
     """What can be set. Sizes are in bytes, times in seconds.
 
     ``data`` is the folder of the database and of what captures leave, ``policy`` the file that says how strictly each

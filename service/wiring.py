@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 
 from engine.models.resolver import ModelResolver
 from engine.modes import Gate
+from service.admission.reviewing import Admission
 from service.fleet.opening import Fleet
 from service.jobs.embedded import EmbeddedWorker
 from service.observation.metrics import Metrics
@@ -41,6 +42,7 @@ class Services:
     captures: Captures
     resolver: ModelResolver
     gate: Gate
+    admission: Admission
     examining: Workroom
     asking: Workroom
     probing: CapacityLimiter

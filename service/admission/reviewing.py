@@ -78,7 +78,7 @@ class Admission:
         except QuestionError as error:
             return self._unknown(found, error.detail, error)
         self.metrics.verdict(checked.verdict, self.gate, time.perf_counter() - begun)
-        secrets = secrets_of(launch)
+        secrets = secrets_of(launch).difference(found.unknown)
         outcome = examined(found, checked.verdict, checked.facts, silence)
         return outcome if not secrets else _hidden(outcome, secrets)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from service.readiness import checks
+from service.readiness import checks, hub
 from service.routes._common import answer
 from service.schemas.answers import Alive, Ready
 from service.wiring import Wired
@@ -23,5 +23,5 @@ async def readyz(wired: Wired) -> Response:
     """Asks the database for a read and for the write lock, and the embedded worker for a sign of life."""
     found = await checks(wired)
     good = all(text == "ok" for text in found.values())
-    body = {"status": "ok" if good else "unready", "checks": found}
+    body = {"status": "ok" if good else "unready", "checks": found, "hub": hub(wired)}
     return answer(body) if good else answer(body, status=503, headers={"Retry-After": "2"})

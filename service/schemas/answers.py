@@ -279,7 +279,9 @@ class Alive(Answer):
 
 
 class Ready(Answer):
-    """Each part that must work, `ok` or what it said."""
+    """Each part that must work, `ok` or what it said. The model hub need not: `ok`, `offline`, `failing`, or for how
+    long it is left alone."""
 
     status: Literal["ok", "unready"]
     checks: dict[str, str]
+    hub: str
