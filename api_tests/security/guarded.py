@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
-from api_tests.cli.command import graphgate
+from api_tests.cli.command import Done, environment
 from api_tests.planted import plant
 from api_tests.server import RunningServer, running_server
+from service.cli import main
 
 SCOPES = ("validate", "capture", "worker", "admin")
 
@@ -33,12 +36,27 @@ class Guarded:
 
 def make_key(data: Path, name: str, *words: str) -> str:
     """A new key, from the command line; it may be in no log of the whole run."""
-    done = graphgate("keys", "create", "--name", name, *words, settings={"GRAPHGATE_DATA": str(data)})
+    done = keys(data, "create", "--name", name, *words)
     assert done.code == 0, done.err
     return plant(done.out.strip())
 
 
-@contextmanager
+def keys(data: Path, *words: str) -> Done:
+    """`graphgate keys`, run in this process: a start of the interpreter for each key would be most of the time."""
+    out, err = io.StringIO(), io.StringIO()
+    before = dict(os.environ)
+    try:
+        os.environ.clear()
+        os.environ.update(environment(GRAPHGATE_DATA=str(data)))
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(["keys", *words])
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
 def guarded_server(data: Path, keys: dict[str, tuple[str, ...]], **settings: str) -> Iterator[Guarded]:
     """A server over ``data`` with access control; ``keys``: the words that make each, by name."""
     made = {name: make_key(data, name, *words) for name, words in keys.items()}

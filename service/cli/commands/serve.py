@@ -1,6 +1,7 @@
 """The HTTP API under /v1 with a capture worker beside it; SQLite below GRAPHGATE_DATA (./var).
 
-Nothing else is needed. Settings are environment variables named GRAPHGATE_..., see docs/operations.md.
+Nothing else is needed on the loopback interface. On another --host callers must say who they are: make a key first
+(graphgate keys create). Settings are environment variables named GRAPHGATE_..., see docs/operations.md.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
     _check_address(asked.host, asked.port)
+    from service.security.mode import AccessError
     from service.server import serve  # the web framework, for this command alone
     from service.settings import SettingsError
 
     try:
         return serve(asked.host, asked.port)
+    except AccessError as error:
+        raise UsageError(error.detail, remedy=error.remedy) from None
     except SettingsError as error:
         raise UsageError(str(error), remedy="Set the environment variable so, or unset it.") from None
 

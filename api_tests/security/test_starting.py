@@ -1,0 +1,131 @@
+"""Where others reach the service it does not start open, unless somebody says so."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api_tests.cli.command import environment, graphgate
+from api_tests.material import ROOT
+from api_tests.security.guarded import make_key
+from api_tests.server import free_port
+from service.security.mode import AccessError, is_loopback, must_identify
+from service.settings import Settings
+
+
+def settings_for(data: Path, **more: str) -> dict[str, str]:
+    return {"GRAPHGATE_DATA": str(data), "GRAPHGATE_EMBEDDED_WORKER": "off", **more}
+
+
+@contextlib.contextmanager
+def serving(data: Path, host: str, **more: str) -> Iterator[str]:
+    port = free_port()
+    words = [sys.executable, "-m", "service", "serve", "--host", host, "--port", str(port)]
+    with (data / "serve.log").open("wb") as log:
+        process = subprocess.Popen(
+            words, cwd=ROOT, env=environment(**settings_for(data, **more)), stdout=log, stderr=log
+        )
+    try:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and process.poll() is None:
+            with contextlib.suppress(httpx.TransportError):
+                httpx.get(f"http://127.0.0.1:{port}/livez", trust_env=False)
+                break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 - refused is what it must be
+def test_it_refuses_to_start_open_where_others_reach_it(tmp_path: Path, host: str) -> None:
+    if host == "::" and not Path("/proc/net/if_inet6").exists():
+        host = "0.0.0.0"  # noqa: S104 - a machine without IPv6
+    done = graphgate("serve", "--host", host, "--port", "0", settings=settings_for(tmp_path))
+    words = " ".join(done.err.split())
+    assert done.code == 2
+    assert "reachable from other machines" in words
+    assert "graphgate keys create" in words
+    assert "GRAPHGATE_ACCESS=off" in words
+
+
+@pytest.mark.parametrize(("access", "status"), [("off", 200), ("required", 401)])
+def test_it_starts_there_where_the_settings_say_how(tmp_path: Path, access: str, status: int) -> None:
+    with serving(tmp_path, "0.0.0.0", GRAPHGATE_ACCESS=access) as url:  # noqa: S104 - that address is the test
+        assert httpx.get(f"{url}/v1/rules", trust_env=False).status_code == status
+
+
+def test_with_a_key_it_starts_there_and_asks_for_it(tmp_path: Path) -> None:
+    key = make_key(tmp_path, "one", "--scope", "validate")
+    with serving(tmp_path, "0.0.0.0") as url:  # noqa: S104 - that address is the test
+        assert httpx.get(f"{url}/v1/rules", trust_env=False).status_code == 401
+        assert httpx.get(f"{url}/v1/rules", headers={"X-API-Key": key}, trust_env=False).status_code == 200
+        assert httpx.get(f"{url}/metrics", headers={"X-API-Key": key}, trust_env=False).status_code == 403
+
+
+def test_on_the_loopback_interface_nobody_is_asked(tmp_path: Path) -> None:
+    with serving(tmp_path, "127.0.0.1") as url:
+        assert httpx.get(f"{url}/v1/rules", trust_env=False).status_code == 200
+        assert httpx.get(f"{url}/metrics", trust_env=False).status_code == 200
+
+
+def test_metrics_are_opened_by_a_setting(tmp_path: Path) -> None:
+    with serving(tmp_path, "127.0.0.1", GRAPHGATE_ACCESS="required", GRAPHGATE_OPEN="metrics") as url:
+        assert httpx.get(f"{url}/metrics", trust_env=False).status_code == 200
+        assert httpx.get(f"{url}/v1/audit", trust_env=False).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("0.0.0.0", False),  # noqa: S104 - asked about, not listened on
+        ("::", False),
+        ("", False),
+        ("10.0.0.1", False),
+        ("192.168.1.7", False),
+        ("no-such-host.invalid", False),
+    ],
+)
+def test_what_counts_as_the_loopback_interface(host: str, local: bool) -> None:
+    assert is_loopback(host) is local
+
+
+def test_a_key_or_an_identity_provider_is_enough_elsewhere() -> None:
+    settings = Settings(access="auto")
+    assert must_identify(settings, "10.0.0.1", has_keys=True)
+    provider = Settings(access="auto", oidc_issuer="https://issuer.example", oidc_audience="a")
+    assert must_identify(provider, "10.0.0.1", has_keys=False)
+    assert not must_identify(settings, "127.0.0.1", has_keys=True)
+    assert must_identify(Settings(access="required"), "127.0.0.1", has_keys=False)
+    with pytest.raises(AccessError, match="GRAPHGATE_ACCESS=required"):
+        must_identify(settings, "10.0.0.1", has_keys=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GRAPHGATE_ACCESS", "maybe"),
+        ("GRAPHGATE_OPEN", "everything"),
+        ("GRAPHGATE_RATE", "often"),
+        ("GRAPHGATE_FAILURES", "0/second"),
+        ("GRAPHGATE_LIMITS_URL", "https://example.org"),
+        ("GRAPHGATE_GPU_SECONDS", "-1"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(tmp_path: Path, name: str, value: str) -> None:
+    done = graphgate("serve", "--port", "0", settings=settings_for(tmp_path, **{name: value}))
+    assert done.code == 2
+    assert name in done.err
