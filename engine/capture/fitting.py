@@ -7,9 +7,6 @@ from engine.capture.shape import ModelShape, scaled_shape
 from engine.models.facts import ModelFacts
 
 WIDEST = 1 << 10
-BYTES = 2
-"""Of one number on a GPU, where the reference engine runs in bfloat16."""
-
 COPIES = 4
 """The pools, and the copies of them that a comparison of one replay holds."""
 
@@ -35,7 +32,11 @@ def width_for(facts: ModelFacts, options: CaptureOptions, *, tokens: int, reques
 
 
 def needed_bytes(shape: ModelShape, *, tokens: int, requests: int) -> int:
-    """Bytes of weights, of the pools with their copies, and of one layer's gathered contexts."""
+    """Bytes of weights, of the pools with their copies, and of one layer's gathered contexts.
+
+    On a GPU numbers have 16 bits, those of models with experts 32 (:func:`engine.capture.setup.dtype_for`).
+    """
+    number = 4 if shape.num_experts else 2
     heads = shape.num_heads * shape.head_dim
     row = shape.kv_lora_rank + shape.rope_dim if shape.attention == "mla" else 2 * shape.num_kv_heads * shape.head_dim
     inner = max(heads, shape.linear_value_heads * shape.linear_value_dim, 2 * shape.hidden_size)
@@ -43,15 +44,15 @@ def needed_bytes(shape: ModelShape, *, tokens: int, requests: int) -> int:
         shape.linear_value_heads * shape.linear_value_dim * max(shape.linear_key_dim, shape.state_size),
         2 * shape.hidden_size * shape.state_size,
     )
-    weights, pools = 2 * shape.vocab_size * shape.hidden_size * BYTES, 0
+    weights, pools = 2 * shape.vocab_size * shape.hidden_size * number, 0
     for layer, kind in enumerate(shape.layer_kinds):
-        weights += 6 * shape.hidden_size * inner * BYTES
+        weights += 6 * shape.hidden_size * inner * number
         if shape.feed_forward_of(layer) == "experts":
-            weights += 3 * (shape.num_experts + 1) * shape.hidden_size * shape.expert_size * BYTES
+            weights += 3 * (shape.num_experts + 1) * shape.hidden_size * shape.expert_size * number
         else:
-            weights += 3 * shape.hidden_size * shape.intermediate_size * BYTES
-        pools += requests * tokens * row * BYTES if "attention" in kind else 0
+            weights += 3 * shape.hidden_size * shape.intermediate_size * number
+        pools += requests * tokens * row * number if "attention" in kind else 0
         pools += requests * 2 * state * 4 if kind not in ("attention", "mlp", "moe") else 0
-    gathered = tokens * tokens * (row * BYTES + shape.num_heads * 8)
-    experts = tokens * shape.num_experts * (2 * shape.expert_size + shape.hidden_size) * BYTES
+    gathered = tokens * tokens * (row * number + shape.num_heads * 8)
+    experts = tokens * shape.num_experts * (2 * shape.expert_size + shape.hidden_size) * number
     return weights + COPIES * pools + gathered + experts
