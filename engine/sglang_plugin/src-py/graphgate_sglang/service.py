@@ -61,13 +61,13 @@ def _request(server_args: Any, model: str) -> dict[str, Any]:
 
     config, revision = Path(model, "config.json"), getattr(server_args, "revision", None)
     local = {"config": json.loads(config.read_text("utf-8"))} if config.is_file() else None
-    secrets = {str(value) for name, value in vars(server_args).items() if value and SECRET.search(name)}
-    words = [word for word in sys.argv[1:] if word != "serve" and not SECRET.search(word.partition("=")[0])]
+    secrets = [re.escape(str(value)) for name, value in vars(server_args).items() if value and SECRET.search(name)]
+    hidden = re.compile(rf"^(--[\w-]+=)?({'|'.join(secrets) or '(?!)'})$")
     return {
         "model": local or {"id": model, "revision": revision},
         "engine": {"name": "sglang", "version": engine.release()},
         "hardware": {"gpu": torch.cuda.get_device_name(0), "count": torch.cuda.device_count()},
-        "arguments": [word for word in words if word not in secrets],
+        "arguments": [hidden.sub(r"\1REDACTED", word) for word in sys.argv[1:] if word != "serve"],
         "environment": {k: v for k, v in os.environ.items() if k.startswith("SGLANG_") and not SECRET.search(k)},
     }
 
