@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytest_sessionfinish = secrets_check.pytest_sessionfinish
 
-ALLOWED_REASONS = ("needs a GPU", "needs a Docker daemon")
+ALLOWED_REASONS = ("needs a GPU", "needs a Docker daemon", "needs an installed engine")
 """What a machine either has or has not: a skip's reason that begins so is no failure."""
 
 NO_REASON = frozenset({"", "Skipped", "unconditional skip"})
