@@ -15,7 +15,7 @@ from api_tests.capture.workers import impostor
 from engine.capture.environment import KEPT
 from engine.capture.supervisor import CaptureEvent, Supervisor
 
-OWN = {"HOME", "TMPDIR", "PYTHONPATH", "PYTHONUNBUFFERED", "GRAPHGATE_CAPTURE_FOLDER"}
+OWN = {"HOME", "TMPDIR", "PYTHONPATH", "PYTHONUNBUFFERED", "CAPTURE_OF_GRAPHGATE"}
 
 CALLER = """
 import socket, subprocess, sys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-MARK = "GRAPHGATE_CAPTURE_FOLDER"
+MARK = "CAPTURE_OF_GRAPHGATE"
 """The variable that every process of a capture carries: the capture's folder."""
 
 KEPT = frozenset(

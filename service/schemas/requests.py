@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from annotated_types import Len
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import WithJsonSchema
 
@@ -107,7 +106,9 @@ class ValidationRequest(Strict):
 class BatchRequest(Strict):
     """Launches, each as ``POST /v1/validations`` takes it."""
 
-    validations: Annotated[list[Launch], Len(1, MOST_IN_BATCH)] = Field(
+    validations: list[Launch] = Field(
+        min_length=1,
+        max_length=MOST_IN_BATCH,
         description=f"1 to {MOST_IN_BATCH} launches. Those that cannot be answered are problems in their places.",
         examples=[[{"model": {"id": "Qwen/Qwen3-Next-80B-A3B-Instruct"}}]],
     )
