@@ -43,6 +43,7 @@ def test_recurrent_families(kinds: tuple[LayerKind, ...]) -> None:
         ("bailing", ("lightning", "attention")),
         ("zaya", ("attention+shortconv", "attention+shortconv")),
         ("inkling", ("attention+shortconv", "attention+shortconv")),
+        ("eagle", ("rwkv", "rwkv")),
     ],
 )
 @pytest.mark.parametrize("prefill", ["full", "breakable"])

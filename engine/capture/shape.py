@@ -109,6 +109,8 @@ def scaled_shape(facts: ModelFacts, layers: int | None = None, *, width: int = 1
     picked = chosen_layers(pairs, count)
     kv_heads, ratio = _grouped(facts.num_key_value_heads, facts.num_attention_heads, most=2, most_ratio=4, width=width)
     linear = facts.linear or LinearShape()
+    if facts.hybrid == "rwkv" and linear.num_key_heads is None and linear.key_head_dim and facts.hidden_size:
+        linear = replace(linear, num_key_heads=facts.hidden_size // linear.key_head_dim)
     key_heads, value_ratio = _grouped(linear.num_key_heads, linear.num_value_heads, most=2, most_ratio=2, width=width)
     hidden = _at_most(facts.hidden_size, HIDDEN_SIZE, width)
     experts = min(facts.num_experts or 0, 4 * width)

@@ -1,8 +1,8 @@
 """A model's style out of its config: one row a model type for what its class fixes, and keys for what it reads.
 
 A row says what the published model's code does whatever the config says (transformers 5.19, models/<type>; for Jet-
-Nemotron, Bailing and ZAYA SGLang 0.5.23, models/). A model type without a row is a plain decoder: rotary positions,
-SwiGLU, softmax routing.
+Nemotron and Bailing SGLang 0.5.23, models/; for RWKV-5 its paper). A model type without a row is a plain decoder:
+rotary positions, SwiGLU, softmax routing.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "qwen3_5_text": _QWEN_NEXT,
     "qwen3_moe": {"head_norm": True},
     "qwen3_next": _QWEN_NEXT,
+    "rwkv5": {"variant": "eagle"},
     "zaya": {"variant": "zaya", "rotary_fraction": 0.5},
 }
 

@@ -1,8 +1,8 @@
 """Kernels that are one model's own, against what its paper or its transformers class says.
 
-transformers 5.19 has no Jet-Nemotron and no Ring: their references are written here from the papers, in float64, one
-token at a time, and share no code with the kernels. ZAYA and Inkling: the classes of transformers that each test names.
-All in float32 to 1e-4 relative, through a prefill, a chunk and decode steps beside another request.
+transformers 5.19 has no Jet-Nemotron, no Ring and no RWKV-5: their references are written here from the papers, in
+float64, one token at a time, and share no code with the kernels. ZAYA and Inkling: the classes of transformers that
+each test names. All in float32 to 1e-4 relative, through a prefill, a chunk and decode steps beside another request.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from torch import Tensor, nn  # noqa: E402 - torch may be absent
 from api_tests.capture.families.served import ServedLayer, randomise, worst_difference  # noqa: E402
 from engine.capture.attention.batch import ForwardBatch  # noqa: E402
 from engine.capture.models.families.bailing import BailingLightningAttention  # noqa: E402
+from engine.capture.models.families.eagle import ChannelMix, TimeMix  # noqa: E402
 from engine.capture.models.families.inkling import RELATIVE_DIM, RELATIVE_EXTENT  # noqa: E402
 from engine.capture.models.families.jet import JetBlock  # noqa: E402
 from engine.capture.models.families.lightning import slopes  # noqa: E402
@@ -146,6 +147,56 @@ def test_slopes_of_a_head_count_that_is_no_power_of_two() -> None:
     # Press et al. 2021, footnote on 12 heads: those of 8, then every other one of 16.
     assert slopes(8).tolist() == [2.0**-i for i in range(1, 9)]
     assert slopes(12)[8:].tolist() == pytest.approx([2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5])
+
+
+def test_eagle_follows_the_paper() -> None:
+    """RWKV-5 (arXiv 2404.05892), equations 3 to 7: with ``w = exp(-exp(omega))``
+
+    wkv_i = diag(u) k_i^T v_i + sum over j < i of diag(w)^(i-1-j) k_j^T v_j
+
+    and the channel mixing of section 4.1.3, for the second half of the layer.
+    """
+    served = layer_of("rwkv", "eagle", linear_key_heads=3, linear_key_dim=16)
+    time, channel = served.mixing, served.layer.mlp
+    assert isinstance(time, TimeMix)
+    assert isinstance(channel, ChannelMix)
+    weights = {name: value.double() for name, value in time.state_dict().items()}
+
+    def shifted(hidden: Tensor, shares: Tensor) -> list[Tensor]:
+        before = torch.cat([torch.zeros_like(hidden[:1]), hidden[:-1]])
+        return [hidden * (1 - share) + before * share for share in shares]
+
+    def mixed_in_time(tokens: Tensor) -> Tensor:
+        hidden = served.embedded(tokens).double()
+        rows = [
+            part @ weights[f"parts.{i}.weight"].T for i, part in enumerate(shifted(hidden, weights["shift.shares"]))
+        ]
+        out = torch.zeros(len(hidden), 48, dtype=torch.float64)
+        for head in range(3):
+            here = slice(16 * head, 16 * head + 16)
+            r, k, v = (row[:, here] for row in rows[:3])
+            decay = (-weights["decay"][head].exp()).exp()
+            for i in range(len(hidden)):
+                wkv = torch.outer(weights["bonus"][head] * k[i], v[i])
+                for j in range(i):
+                    wkv = wkv + torch.outer(decay ** (i - 1 - j) * k[j], v[j])
+                read = r[i] @ wkv
+                normed = (read - read.mean()) / (read.var(correction=0) + 1e-5).sqrt()
+                out[i, here] = normed * weights["norm.weight"][here] + weights["norm.bias"][here]
+        gate = rows[3] / (1 + (-rows[3]).exp())
+        projected: Tensor = (out * gate) @ weights["out.weight"].T
+        return projected
+
+    def mixed_in_channels(tokens: Tensor) -> Tensor:
+        own = {name: value.double() for name, value in channel.state_dict().items()}
+        receptance, key = shifted(served.embedded(tokens).double(), own["shift.shares"])
+        inner = (key @ own["key.weight"].T).clamp(min=0) ** 2
+        gated: Tensor = (inner @ own["value.weight"].T) / (1 + (-(receptance @ own["receptance.weight"].T)).exp())
+        return gated
+
+    assert worst_difference(served, mixed_in_time) < 1e-4
+    served.mixing = channel
+    assert worst_difference(served, mixed_in_channels) < 1e-4
 
 
 ATTENTION: dict[str, Any] = {

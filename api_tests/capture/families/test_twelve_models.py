@@ -46,6 +46,7 @@ FILES = {
     "LiquidAI--LFM2.5-VL-1.6B.json": "shortconv",
     "Zyphra--ZAYA1-8B.json": "shortconv",
     "_partial/thinkingmachines--Inkling-Small.json": "shortconv",
+    "RWKV--rwkv-5-world-3b.json": "rwkv",
 }
 """File of the material -> the recurrent state that some of its layers carry."""
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from engine.capture.attention.base import AttentionBackend
-from engine.capture.models.families import after_feed_forward, mixings_for
+from engine.capture.models.families import mixings_for, of_variant
 from engine.capture.models.feed_forward import feed_forward_for
-from engine.capture.models.mixer import Mixer, PagedMixer
+from engine.capture.models.mixer import Mixer, Mixing, PagedMixer
 from engine.capture.models.norm import RMSNorm
 from engine.capture.shape import ModelShape
 
@@ -23,8 +23,8 @@ class DecoderLayer(nn.Module):
         super().__init__()
         style, by = shape.style, shape.style.multipliers
         self.mixers = nn.ModuleList(mixings_for(shape, layer))
-        self.mlp = feed_forward_for(shape, layer)
-        self.mlp_conv = after_feed_forward(shape, layer)
+        self.mlp = of_variant(shape, layer, "feed_forward") or feed_forward_for(shape, layer)
+        self.mlp_conv = of_variant(shape, layer, "after_feed_forward")
         self.input_norm = RMSNorm(shape.hidden_size, style.norm_eps) if len(self.mixers) else None
         self.mlp_norm = RMSNorm(shape.hidden_size, style.norm_eps) if self.mlp is not None else None
         self.scales = [
@@ -45,7 +45,7 @@ class DecoderLayer(nn.Module):
             hidden = self._joined(0, hidden, normed, torch.stack(parts).sum(0) if len(parts) > 1 else parts[0])
         if self.mlp is not None and self.mlp_norm is not None:
             normed = self.mlp_norm(hidden)
-            out = self.mlp(normed)
+            out = self.mlp(normed, positions, backend) if isinstance(self.mlp, Mixing) else self.mlp(normed)
             if self.mlp_conv is not None:
                 out = self.mlp_conv(out, positions, backend)
             hidden = self._joined(1, hidden, normed, out)

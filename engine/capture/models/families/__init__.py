@@ -49,9 +49,9 @@ def mixings_for(shape: ModelShape, layer: int) -> list[Mixing]:
     return mixings
 
 
-def after_feed_forward(shape: ModelShape, layer: int) -> Mixing | None:
-    """What the models of some variants run after the feed-forward."""
-    factory = factories().get(f"{shape.style.variant}:after_feed_forward")
+def of_variant(shape: ModelShape, layer: int, part: str) -> Mixing | None:
+    """What the models of some variants have as ``feed_forward``, or ``after_feed_forward``."""
+    factory = factories().get(f"{shape.style.variant}:{part}")
     return None if factory is None else factory(shape, layer)
 
 
