@@ -29,8 +29,8 @@ def test_a_key_has_256_random_bits_and_a_prefix_that_names_it() -> None:
 
 def test_create_list_and_revoke(tmp_path: Path) -> None:
     words = ("--scope", "validate", "--scope", "capture", "--expires", "90d", "--rate", "10/second")
-    words = ("keys", "create", "--name", "ci", *words, "--gpu-seconds", "3600/day")
-    made = graphgate(*words, settings={"GRAPHGATE_DATA": str(tmp_path)})
+    whole = ("keys", "create", "--name", "ci", *words, "--gpu-seconds", "3600/day")
+    made = graphgate(*whole, settings={"GRAPHGATE_DATA": str(tmp_path)})
     key = plant(made.out.strip())
     prefix = prefix_of(key)
     assert prefix is not None

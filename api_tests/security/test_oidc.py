@@ -172,7 +172,7 @@ def test_keys_are_kept_fetched_again_when_new_and_not_for_every_unknown_name(tmp
         ) as guarded,
         guarded.client() as client,
     ):
-        roles = {"scope": None, "realm_access": {"roles": ["reader"]}}
+        roles: dict[str, Any] = {"scope": None, "realm_access": {"roles": ["reader"]}}
         issuer.status = 503
         unavailable = rules(client, issuer.token(**roles))
         assert (unavailable.status_code, unavailable.json()["type"]) == (503, "/problems/identity-provider-unavailable")

@@ -99,7 +99,8 @@ async def cancel(id: str, _: Nothing, by: Asking, wired: Wired) -> Response:  # 
     state = await wired.asking.run(wired.captures.cancel, identity)
     if state in ("succeeded", "failed", "dead"):
         raise Problem(CAPTURE_FINISHED, f"The capture has ended already ({state}).")
-    await wired.asking.run(wired.guard.trail.record, by.did("capture.cancelled", identity))
+    if state in ("queued", "running"):
+        await wired.asking.run(wired.guard.trail.record, by.did("capture.cancelled", identity))
     return answer(await _get(identity, wired), status=202 if state == "running" else 200)
 
 

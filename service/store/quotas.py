@@ -37,13 +37,18 @@ class Quotas:
         self._database = database
 
     def reserve(self, subject: str, capture: str, seconds: float, *, limit: float) -> Reserved:
-        """Take seconds of today for a capture, where they fit under the limit; two at once cannot pass it."""
+        """Take seconds of today for a capture, where they fit under the limit; two at once cannot pass it together.
+
+        What the same capture has reserved today is not taken again: its acceptance is being repeated.
+        """
         day = today()
         with self._database.write() as connection:
             _open_day(connection, subject, day)
             _settle(connection, subject, day)
             _begin_again(connection, capture)
             here = and_(gpu_days.c.subject == subject, gpu_days.c.day == day)
+            if _has_reserved(connection, capture, day):
+                return Reserved(True, float(connection.execute(select(gpu_days.c.seconds).where(here)).scalar_one()))
             taken = connection.execute(
                 update(gpu_days)
                 .where(here, gpu_days.c.seconds + seconds <= limit)
@@ -101,6 +106,16 @@ def _open_day(connection: Connection, subject: str, day: str) -> None:
     """Make the day's row where it is not there; another process may do the same at the same moment."""
     row = {"subject": subject, "day": day, "seconds": 0.0}
     connection.execute(insert_new(connection, gpu_days), row)
+
+
+def _has_reserved(connection: Connection, capture: str, day: str) -> bool:
+    """Whether the capture's reservation of today is open; one that is not makes room for a new one."""
+    here = gpu_reservations.c.capture_id == capture
+    row = connection.execute(select(gpu_reservations.c.day, gpu_reservations.c.used).where(here)).one_or_none()
+    if row is not None and row.day == day and row.used is None:
+        return True
+    connection.execute(delete(gpu_reservations).where(here))
+    return False
 
 
 def _settle(connection: Connection, subject: str, day: str) -> None:
