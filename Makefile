@@ -5,7 +5,7 @@ BIN := .venv/bin
 CODE := engine service api_tests scripts
 ARGS ?=
 
-.PHONY: help install serve test pytest check format lock bench \
+.PHONY: help install serve test pytest check format lock bench chaos \
         check-format check-lint check-types check-imports check-lines check-leftovers check-generated check-container check-shell
 
 help: ## what there is
@@ -62,6 +62,9 @@ format: install ## rewrite the code as check-format and check-lint want it
 
 bench: install ## speed, side by side in one run (ARGS="--only captures" chooses sections)
 	@$(BIN)/python scripts/bench.py $(ARGS)
+
+chaos: install ## kill everything while captures run, ten seeds (ARGS="3 7" chooses)
+	@$(BIN)/python scripts/chaos.py $(ARGS)
 
 lock: ## write constraints.txt anew (ARGS=--keep keeps the pins there are)
 	scripts/lock.sh $(ARGS)

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from api_tests.fleet.device import CPU, H200, make_device, runs
+from api_tests.fleet.device import CPU, H200, make_device, runs, unended
 from api_tests.fleet.parts import Part, answers, api_part, client, wait_until, worker_part
 from api_tests.postgres import PostgresServer, running_postgres
 from api_tests.redis_server import RedisServer, running_redis
@@ -60,28 +60,30 @@ class Chaos:
         sending = threading.Thread(target=self._send)
         sending.start()
         dice = random.Random(self.seed)  # noqa: S311 - chance that can be repeated
-        for _ in range(self.rounds):
-            for victim in dice.sample(VICTIMS, len(VICTIMS)):
-                time.sleep(dice.uniform(0.2, 0.9))
-                self._kill(victim, dice)
+        victims = [victim for _ in range(self.rounds) for victim in dice.sample(VICTIMS, len(VICTIMS))]
+        for number, victim in enumerate(victims, 1):
+            self._wait_for_progress(number / (len(victims) + 1))
+            time.sleep(dice.uniform(0.0, 0.3))
+            self._kill(victim, dice)
         sending.join()
         self._wait_for_the_end()
         self.seconds = time.monotonic() - begun
 
     def _send(self) -> None:
         dice = random.Random(-self.seed)  # noqa: S311 - chance that can be repeated
-        while len(self.accepted) < self.captures:
-            device = dice.choice(("auto", "cpu", "cuda"))
-            with contextlib.suppress(httpx.TransportError), client(self.url) as api:
-                answer = api.post("/v1/captures", json={"model": PLAIN, "capture": {"device": device}})
-                if answer.status_code == 202:
-                    self.accepted.append(answer.json()["id"])
-                    if dice.random() < 0.1:
-                        self._cancel(api, dice.choice(self.accepted))
-                    continue
-                self.refused += 1
-                assert answer.status_code == 503, answer.text
-            time.sleep(0.1)
+        with client(self.url) as api:
+            while len(self.accepted) < self.captures:
+                body = {"model": PLAIN, "capture": {"device": dice.choice(("auto", "cpu", "cpu", "cuda"))}}
+                with contextlib.suppress(httpx.TransportError):
+                    answer = api.post("/v1/captures", json=body)
+                    if answer.status_code == 202:
+                        self.accepted.append(answer.json()["id"])
+                        if dice.random() < 0.1:
+                            self._cancel(api, dice.choice(self.accepted))
+                        continue
+                    self.refused += 1
+                    assert answer.status_code == 503, answer.text
+                time.sleep(0.1)
 
     def _cancel(self, api: httpx.Client, capture: str) -> None:
         if api.delete(f"/v1/captures/{capture}").status_code in (200, 202):
@@ -89,9 +91,9 @@ class Chaos:
 
     def _kill(self, victim: str, dice: random.Random) -> None:
         pause = dice.uniform(0.0, 0.6)
-        which = dice.randrange(len(self.workers))
+        worker = self._busy(dice)
         parts: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
-            "worker": (self.workers[which].kill, self.workers[which].start),
+            "worker": (worker.kill, worker.start),
             "child": (self._kill_a_child, lambda: None),
             "api": (self.api.kill, self.api.start),
             "redis": (self.redis.kill, self.redis.start),
@@ -104,25 +106,29 @@ class Chaos:
         start()
 
     def _kill_a_child(self) -> None:
-        """Of the runs that have not ended, the newest."""
-        found = runs(self.effects)
-        over = {run["run"] for run in found if run["what"] == "end"}
-        for run in reversed(found):
-            if run["run"] not in over:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(run["pid"], signal.SIGKILL)
-                return
+        for run in unended(self.effects)[:1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(run["pid"], signal.SIGKILL)
+
+    def _busy(self, dice: random.Random) -> Part:
+        """The worker that began a capture last, if it still runs it; otherwise any."""
+        devices = [run["device"] for run in unended(self.effects)[:1]]
+        return next((part for part in self.workers if part.name in devices), dice.choice(self.workers))
+
+    def _wait_for_progress(self, share: float) -> None:
+        """Until that share of the captures has been begun; not long, since what was killed may be why it is not."""
+        end = time.monotonic() + 4
+        while len(runs(self.effects)) < 2 * share * self.captures and time.monotonic() < end:
+            time.sleep(0.05)
 
     def _wait_for_the_end(self) -> None:
-        def all_ended() -> bool:
-            with client(self.url) as api:
-                waiting = [
-                    api.get("/v1/captures", params={"state": state, "limit": 1}).json().get("items", [True])
-                    for state in ("queued", "running")
-                ]
-            return waiting == [[], []]
+        with client(self.url) as api:
 
-        wait_until(all_ended, "every capture ends", 150)
+            def over() -> bool:
+                pages = [api.get("/v1/captures", params={"state": state}) for state in ("queued", "running")]
+                return all(page.status_code == 200 and page.json()["items"] == [] for page in pages)
+
+            wait_until(over, "every capture ends", 200)
 
 
 @contextlib.contextmanager
@@ -144,7 +150,7 @@ def fleet(folder: Path, seed: int, *, captures: int = 200, rounds: int = 3) -> I
         }
         workers = []
         for name, machine in (("gpu-1", H200), ("gpu-2", H200), ("cpu-1", CPU), ("cpu-2", CPU)):
-            device = make_device(folder / name, machine, effects=folder / "effects")
+            device = make_device(folder / name, machine, effects=folder / "effects", most_s=0.3)
             workers.append(worker_part(folder, {**settings, "GRAPHGATE_WORKER_PYTHON": str(device)}, name))
         api, url = api_part(folder, settings)
         chaos = Chaos(seed, captures, rounds, folder, postgres, redis, api, url, workers)
@@ -152,8 +158,9 @@ def fleet(folder: Path, seed: int, *, captures: int = 200, rounds: int = 3) -> I
             api.start()
             with client(url) as asking:
                 wait_until(lambda: answers(asking), "the API answers")
-            for worker in workers:
-                worker.start()
+                for worker in workers:
+                    worker.start()
+                wait_until(lambda: len(asking.get("/v1/workers").json()["items"]) == len(workers), "workers register")
             yield chaos
         finally:
             for part in (*workers, api):

@@ -18,8 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from api_tests.material import ROOT
-
+ROOT = Path(__file__).resolve().parents[2]
 H200 = {"gpu": "NVIDIA H200", "memory_mib": 143_771, "driver": "570.0", "torch": "2.13.0"}
 CPU = {"gpu": None, "memory_mib": 16_000, "driver": None, "torch": "2.13.0"}
 
@@ -35,10 +34,16 @@ def make_device(
     """
     folder.mkdir(parents=True, exist_ok=True)
     effects.mkdir(parents=True, exist_ok=True)
-    told = {"machine": dict(machine), "effects": str(effects), "least_s": least_s, "most_s": most_s}
+    told = {
+        "name": folder.name,
+        "machine": dict(machine),
+        "effects": str(effects),
+        "least_s": least_s,
+        "most_s": most_s,
+    }
     program = folder / "python"
     program.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+        f"#!{sys.executable} -S\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
         f"from api_tests.fleet.device import main\nmain({json.dumps(json.dumps(told))})\n",
         encoding="utf-8",
     )
@@ -50,6 +55,13 @@ def runs(effects: Path) -> list[dict[str, Any]]:
     """What the runs wrote down, in the order in which they did: ``what`` is ``begin``, ``end`` or ``overlap``."""
     file = effects / RUNS
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def unended(effects: Path) -> list[dict[str, Any]]:
+    """The runs that began and have not said that they ended, the newest first."""
+    found = runs(effects)
+    over = {run["run"] for run in found if run["what"] == "end"}
+    return [run for run in reversed(found) if run["what"] == "begin" and run["run"] not in over]
 
 
 def main(told: str) -> None:
@@ -68,7 +80,8 @@ def _run(settings: dict[str, Any], job: dict[str, Any], *, report: Path, events:
     effects, capture, run = Path(settings["effects"]), job["id"], os.urandom(8).hex()
 
     def write_down(what: str) -> None:
-        line = json.dumps({"what": what, "capture": capture, "run": run, "pid": os.getpid(), "at": time.time()})
+        told = {"what": what, "capture": capture, "run": run, "pid": os.getpid(), "device": settings["name"]}
+        line = json.dumps({**told, "at": time.time()})
         with (effects / RUNS).open("ab", buffering=0) as file:
             file.write(line.encode() + b"\n")
 
