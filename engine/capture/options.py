@@ -29,6 +29,7 @@ class CaptureOptions:
     plan's sizes, or the sizes themselves (tokens for prefill, requests for decode; a list goes for every phase).
     ``device``: ``auto`` takes a GPU where there is one.
     ``memory_mib``: MiB that the capture may take beyond what an idle process takes; None: 4096 on a CPU, all of a GPU.
+    With ``device`` cuda the model's dimensions are kept as far as they fit in it.
     ``timeout_s``: seconds from process start to report.
     ``layers``: how many layers the scaled model has; None: chosen by the rule of
     :func:`engine.capture.shape.scaled_shape`.

@@ -64,10 +64,11 @@ class Style:
 
     ``variant`` names kernels of that model's own (``jet``, ``bailing``, ``zaya``, ``inkling``, ``eagle``), "" the
     family's usual ones. ``rope``: dimensions turned as halves or as neighbouring pairs, or no rotary positions;
-    ``rotary_fraction`` of each head is turned. ``head_norm``: queries and keys are normed per head. ``output_gate``: attention's output is
-    gated by the query projection (Qwen3-Next). ``sinks``: a learned score a head that takes part of the softmax
-    (gpt-oss). ``mamba2_norm``: the gated norm over all channels, over each group, or the gate alone.
-    ``mamba_norms``: of time step, B and C. ``normed_residual``: the residual is the normed input (MiniMax).
+    ``rotary_fraction`` of each head is turned. ``head_norm``: queries and keys are normed per head.
+    ``output_gate``: attention's output is gated by the query projection (Qwen3-Next). ``sinks``: a learned score a
+    head that takes part of the softmax (gpt-oss). ``mamba2_norm``: the gated norm over all channels, over each
+    group, or the gate alone. ``mamba_norms``: of time step, B and C. ``normed_residual``: the residual is the
+    normed input (MiniMax).
     """
 
     variant: str = ""

@@ -135,7 +135,11 @@ class CaptureField(Strict):
     )
     sizes: Sizes = Field(None, description="How many of the plan's sizes, or the sizes themselves.", examples=[3])
     device: str | None = Field(None, description="auto (default), cpu or cuda.", examples=["auto"])
-    memory_mib: int | None = Field(None, description="MiB that the capture may take.", examples=[2048])
+    memory_mib: int | None = Field(
+        None,
+        description="MiB that the capture may take; with device cuda, what the kept dimensions must fit in.",
+        examples=[2048],
+    )
     timeout_s: Annotated[Any, WithJsonSchema({"type": "number"})] = Field(
         None, description="Seconds from process start to report.", examples=[120]
     )

@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="decode-owned",
         help="who allocates the state tables: decode-owned, as the engine does, or per-phase (default %(default)s)",
     )
-    parser.add_argument("--memory-mib", metavar="N", help="MiB that the capture may take")
+    parser.add_argument(
+        "--memory-mib", metavar="N", help="MiB that the capture may take; with --device cuda dimensions are kept to fit"
+    )
     parser.add_argument("--timeout", metavar="SECONDS", default="120", help="default %(default)s")
     parser.add_argument("--layers", metavar="N", help="layers of the scaled model")
     parser.add_argument(
