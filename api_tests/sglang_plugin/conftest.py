@@ -19,4 +19,4 @@ def any_engine(request: pytest.FixtureRequest, tmp_path: Path) -> FakeEngine:
 @pytest.fixture
 def newest(tmp_path: Path) -> FakeEngine:
     """An engine of the newest layout."""
-    return engine_at(tmp_path, "hooks")
+    return engine_at(tmp_path, "pipeline")

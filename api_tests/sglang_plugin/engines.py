@@ -36,11 +36,13 @@ if asked["script"] is not None:
 else:
     from sglang.srt.server_args import ServerArgs
     for launch in asked["launches"]:
-        given = ServerArgs(**launch)
         try:
-            given.resolve_once()
+            given = ServerArgs(**launch)
+            if hasattr(given, "resolve_once"):
+                given.resolve_once()
             from sglang.srt.arg_groups.overrides import resolved_view
-            answers.append(resolved_view(given).cuda_graph_config.prefill.backend)
+            graph = getattr(resolved_view(given), "cuda_graph_config", None)
+            answers.append(graph and graph.prefill.backend)
         except Exception as error:
             answers.append(f"{type(error).__name__}: {error}")
 print(json.dumps({"answers": answers, "log": kept, "imported": imported}))
@@ -51,7 +53,7 @@ print(json.dumps({"answers": answers, "log": kept, "imported": imported}))
 class Ended:
     """What the child answered to each launch, what was logged, and which attention modules loading plugins imported."""
 
-    answers: list[str]
+    answers: list[Any]
     log: list[str]
     imported: list[str]
 

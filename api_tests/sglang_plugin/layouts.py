@@ -1,9 +1,9 @@
 """The files of small engines, laid out as SGLang's releases are where the plugin looks.
 
-They resolve nothing but the prefill backend. Four layouts: ``method`` (0.5.16 to 0.5.18: a method of ``ServerArgs``,
-values kept on the arguments), ``runner`` (0.5.15: the same, with ``mambaish_config`` on the model runner), ``function``
-(0.5.19: a function of ``arg_groups/cuda_graph_hook.py``, values declared and read through a view) and ``hooks`` (0.5.20
-and newer: the same with ``arg_groups/resolution_hooks.py``).
+They resolve nothing but the prefill backend, and a later step that may switch it off. Three layouts: ``arguments``
+(0.5.16 to 0.5.18: methods of ``ServerArgs``, values kept there), ``runner`` (0.5.15: the same, with
+``mambaish_config`` on the model runner) and ``pipeline`` (0.5.19 and newer: functions of ``arg_groups``, values
+declared and read through a view).
 """
 
 from __future__ import annotations
@@ -176,18 +176,25 @@ class ModelRunner:
         return self._linear_attn_registry_cache[1] if self._linear_attn_registry_cache else None
 """
 
-METHOD_ARGUMENTS = """
+ARGUMENTS = """
 from sglang.srt.configs.models import model_config
 from sglang.srt.model_executor.cuda_graph_config import CudaGraphConfig
 
 class ServerArgs:
-    def __init__(self, model_path, cuda_graph_backend_prefill=None, platform=None, **others):
-        self.model_path, self.platform = model_path, platform
+    def __init__(self, model_path, cuda_graph_backend_prefill=None, platform=None, later=None, **others):
+        self.model_path, self.platform, self.later = model_path, platform, later
         self.cuda_graph_backend_prefill = cuda_graph_backend_prefill
         vars(self).update(others)
+        self.__post_init__()
 
-    def resolve_once(self):
+    def __post_init__(self):
+        if self.model_path == "dummy":
+            return
         self._handle_cuda_graph_config()
+        if self.later == "refuses":
+            raise NotImplementedError("not together")
+        if self.later == "disables":
+            self.cuda_graph_config.prefill.backend = "disabled"
 
     def get_model_config(self):
         return model_config(self.model_path)
@@ -204,15 +211,15 @@ class ServerArgs:
 DECLARED = {
     "sglang/srt/server_args.py": """
 class ServerArgs:
-    def __init__(self, model_path, cuda_graph_backend_prefill=None, platform=None, **others):
-        self.model_path, self.platform = model_path, platform
+    def __init__(self, model_path, cuda_graph_backend_prefill=None, platform=None, later=None, **others):
+        self.model_path, self.platform, self.later = model_path, platform, later
         self.cuda_graph_backend_prefill = cuda_graph_backend_prefill
         self.cuda_graph_config, self.declared = None, []
         vars(self).update(others)
 
     def resolve_once(self):
-        from sglang.srt.arg_groups.pipeline import resolve
-        resolve(self)
+        from sglang.srt.arg_groups.pipeline import run_resolution_pipeline
+        run_resolution_pipeline(self)
 """,
     "sglang/srt/arg_groups/overrides.py": """
 from sglang.srt.configs.models import model_config
@@ -248,66 +255,33 @@ def handle_cuda_graph_config(server_args):
 }
 
 PIPELINE = """
-def resolve(server_args):
+def run_resolution_pipeline(server_args):
     from sglang.srt.arg_groups.cuda_graph_hook import handle_cuda_graph_config
+    from sglang.srt.arg_groups.overrides import declare_resolution
+    from sglang.srt.model_executor.cuda_graph_config import CudaGraphConfig, PhaseConfig
+    if server_args.model_path == "dummy":
+        return
     handle_cuda_graph_config(server_args)
+    if server_args.later == "refuses":
+        raise NotImplementedError("not together")
+    if server_args.later == "disables":
+        declare_resolution(server_args, "later", cuda_graph_config=CudaGraphConfig(prefill=PhaseConfig("disabled")))
 """
 
-HOOKED_PIPELINE = """
-from sglang.srt.arg_groups.resolution_hooks import run_hook
-
-def resolve(server_args):
-    from sglang.srt.arg_groups.cuda_graph_hook import handle_cuda_graph_config
-    run_hook(handle_cuda_graph_config, server_args)
-"""
-
-HOOKS = """
-HOOKS = {}
-
-def register_resolution_hook(name):
-    if name != "handle_cuda_graph_config":
-        raise ValueError(f"{name!r} is not an overridable resolution hook")
-    return lambda function: HOOKS.setdefault(name, []).append(function) or function
-
-def run_hook(builtin, server_args):
-    step = builtin
-    for function in HOOKS.get(builtin.__name__, ()):
-        step = (lambda function, previous: lambda given: function(given, previous))(function, step)
-    step(server_args)
-"""
+_OLDER = {
+    "sglang/srt/server_args.py": ARGUMENTS,
+    "sglang/srt/arg_groups/overrides.py": "def resolved_view(server_args): return server_args\n",
+}
 
 LAYOUTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "method": (
-        "0.5.18",
-        {
-            "sglang/srt/configs/hybrid_arch.py": MAMBAISH,
-            "sglang/srt/server_args.py": METHOD_ARGUMENTS,
-            "sglang/srt/arg_groups/overrides.py": "def resolved_view(server_args): return server_args\n",
-        },
-    ),
-    "runner": (
-        "0.5.15",
-        {
-            "sglang/srt/model_executor/model_runner.py": RUNNER,
-            "sglang/srt/server_args.py": METHOD_ARGUMENTS,
-            "sglang/srt/arg_groups/overrides.py": "def resolved_view(server_args): return server_args\n",
-        },
-    ),
-    "function": (
-        "0.5.19",
-        {
-            **DECLARED,
-            "sglang/srt/configs/hybrid_arch.py": MAMBAISH,
-            "sglang/srt/arg_groups/pipeline.py": PIPELINE,
-        },
-    ),
-    "hooks": (
+    "arguments": ("0.5.18", {**_OLDER, "sglang/srt/configs/hybrid_arch.py": MAMBAISH}),
+    "runner": ("0.5.15", {**_OLDER, "sglang/srt/model_executor/model_runner.py": RUNNER}),
+    "pipeline": (
         "0.5.23",
         {
             **DECLARED,
             "sglang/srt/configs/hybrid_arch.py": MAMBAISH,
-            "sglang/srt/arg_groups/pipeline.py": HOOKED_PIPELINE,
-            "sglang/srt/arg_groups/resolution_hooks.py": HOOKS,
+            "sglang/srt/arg_groups/pipeline.py": PIPELINE,
         },
     ),
 }

@@ -90,7 +90,7 @@ def test_the_wheel_names_the_engines_entry_point_and_needs_nothing(wheel: Path) 
 
 
 def test_the_wheel_works_where_it_is_unpacked(wheel: Path, tmp_path: Path) -> None:
-    engine = engine_at(tmp_path, "hooks")
+    engine = engine_at(tmp_path, "pipeline")
     shutil.rmtree(tmp_path / "graphgate_sglang-0.1.0.dist-info")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)

@@ -1,7 +1,7 @@
 """The plugin in SGLang itself, where releases of it are installed beside the material of the tests.
 
 The newest release is asked here, and those that ``GRAPHGATE_ENGINES`` names (``0.5.15,0.5.19``);
-``scripts/plugin_table.py`` asks all of them, and puts every recorded launch to them. The machine pretends to have a GPU:
+``scripts/plugin_table.py`` asks all, and puts every recorded launch to them. The machine pretends to have a GPU:
 launches are resolved, nothing is loaded.
 """
 

@@ -11,8 +11,8 @@ from api_tests.sglang_plugin.test_rule import NAMED, UNASKED
 
 
 def test_an_unknown_layout_is_one_warning_and_no_hooks(tmp_path: Path) -> None:
-    engine = engine_at(tmp_path, "method")
-    engine.write("sglang/srt/server_args.py", "class ServerArgs:\n    def resolve_once(self): ...\n")
+    engine = engine_at(tmp_path, "arguments")
+    engine.write("sglang/srt/server_args.py", "class ServerArgs:\n    def __post_init__(self): ...\n")
     ended = engine.script(
         "from sglang.srt.plugins import hook_registry as r; answers.append(str(r.HookRegistry.hooks))"
     )
@@ -21,7 +21,7 @@ def test_an_unknown_layout_is_one_warning_and_no_hooks(tmp_path: Path) -> None:
 
 
 def test_an_engine_without_arguments_at_all_is_unknown_too(tmp_path: Path) -> None:
-    engine = engine_at(tmp_path, "method")
+    engine = engine_at(tmp_path, "arguments")
     (tmp_path / "sglang/srt/server_args.py").unlink()
     assert len(engine.script("").said("WARNING")) == 1
 
@@ -47,7 +47,7 @@ def test_an_engine_with_the_rule_is_left_alone(newest: FakeEngine, file: str, te
 
 @pytest.mark.parametrize("release", ["0.5.24", "0.6.0", "1.0.0", "0.0.0.dev0", "", "main"])
 def test_a_release_that_nobody_has_checked_is_only_warned_about(tmp_path: Path, release: str) -> None:
-    engine = engine_at(tmp_path, "hooks", release)
+    engine = engine_at(tmp_path, "pipeline", release)
     ended = engine.launch(NAMED, UNASKED)
     on = engine.launch(NAMED, UNASKED, GRAPHGATE_SGLANG="on")
     assert ended.answers == ["full", "full"]
@@ -58,7 +58,7 @@ def test_a_release_that_nobody_has_checked_is_only_warned_about(tmp_path: Path, 
 
 @pytest.mark.parametrize("release", ["0.5.15", "0.5.22.post1", "0.5.23+cu130"])
 def test_builds_of_a_checked_release_are_checked(tmp_path: Path, release: str) -> None:
-    assert engine_at(tmp_path, "hooks", release).launch(NAMED).answers[0].startswith("ValueError: graphgate GG101")
+    assert engine_at(tmp_path, "pipeline", release).launch(NAMED).answers[0].startswith("ValueError: graphgate GG101")
 
 
 def test_a_model_that_cannot_be_read_is_the_engines_to_refuse(any_engine: FakeEngine) -> None:
@@ -74,18 +74,23 @@ def test_a_helper_that_raises_is_logged_and_passed_over(newest: FakeEngine) -> N
     assert ended.said("WARNING") == ["WARNING: graphgate: the check failed; the launch goes on unchecked."] * 2
 
 
-def test_a_hook_that_the_engine_does_not_offer_any_more_is_a_warning(newest: FakeEngine) -> None:
-    path = newest.root / "sglang/srt/arg_groups/resolution_hooks.py"
-    path.write_text(path.read_text().replace('!= "handle_cuda_graph_config"', '!= "handle_graphs"'))
+def test_a_registry_of_another_form_is_a_warning(newest: FakeEngine) -> None:
+    path = newest.root / "sglang/srt/plugins/hook_registry.py"
+    path.write_text(path.read_text().replace("AFTER", "BEHIND"))
     ended = newest.launch(NAMED)
     assert ended.answers == ["full"]
     assert ended.said("WARNING") == ["WARNING: graphgate: could not take hold of this SGLang; nothing is guarded."]
 
 
+def test_a_launch_without_a_model_is_nothing_to_check(any_engine: FakeEngine) -> None:
+    ended = any_engine.launch({"model_path": "dummy"})
+    assert ended.answers == [None]
+    assert ended.said("WARNING") == []
+
+
+def test_what_a_later_step_switches_off_is_not_refused(any_engine: FakeEngine) -> None:
+    assert any_engine.launch({**NAMED, "later": "disables"}).answers == ["disabled"]
+
+
 def test_the_engines_own_refusal_stays_what_it_is(any_engine: FakeEngine) -> None:
-    step = "sglang/srt/arg_groups/cuda_graph_hook.py"
-    if (any_engine.root / step).exists():
-        any_engine.add(step, "\ndef handle_cuda_graph_config(server_args): raise KeyError('bs')\n")
-    else:
-        any_engine.add("sglang/srt/server_args.py", "\n    def _handle_cuda_graph_config(self): raise KeyError('bs')\n")
-    assert any_engine.launch(NAMED).answers == ["KeyError: 'bs'"]
+    assert any_engine.launch({**NAMED, "later": "refuses"}).answers == ["NotImplementedError: not together"]

@@ -18,9 +18,9 @@ def release() -> str:
 
 
 def graph(server_args: Any) -> Any:
-    """The CUDA-graph configuration as resolved so far."""
+    """The resolved CUDA-graph configuration; None where there is none, as for a launch without a model."""
     view = getattr(_overrides(), "resolving_view", lambda itself: itself)
-    return view(server_args).cuda_graph_config
+    return getattr(view(server_args), "cuda_graph_config", None)
 
 
 def disable_prefill(server_args: Any) -> None:

@@ -1,10 +1,12 @@
-"""Where the plugin takes hold: after the step of the engine that settles the CUDA-graph configuration.
+"""Where the plugin takes hold: when the engine has resolved its arguments, and before it loads anything.
 
-The engine's loader logs and swallows whatever a plugin raises while it registers, so the hook raises the refusal.
+Not earlier, because later steps switch graphs off too, and refuse launches in their own words. The engine's loader logs
+and swallows whatever a plugin raises while it registers, so the hook raises the refusal.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import re
@@ -14,7 +16,6 @@ from typing import Any
 from graphgate_sglang import engine, rule, service, tables
 from graphgate_sglang.rule import logger
 
-STEP = "handle_cuda_graph_config"
 OLDEST, NEWEST = (0, 5, 14), (0, 5, 23)
 """The releases whose behaviour is known. On another one only an explicit ``on`` changes or refuses anything."""
 
@@ -24,15 +25,17 @@ def register() -> None:
     try:
         release = engine.release()
         how = mode(release)
-        module, target = step() if how != "off" else (None, "")
+        settling, target = places() if how != "off" else (None, "")
         if how == "off":
             logger.debug("graphgate: switched off by GRAPHGATE_SGLANG.")
-        elif module is None:
+        elif settling is None:
             logger.warning("graphgate: the layout of SGLang %s is unknown; no hooks are set.", release)
-        elif has_rule(module):
+        elif has_rule(settling):
             logger.debug("graphgate: SGLang %s has the rule itself; no hooks are set.", release)
         else:
-            attach(target, how)
+            registry = importlib.import_module("sglang.srt.plugins.hook_registry")
+            hook = functools.partial(resolved, how)
+            registry.HookRegistry.register(target, hook, registry.HookType.AFTER)
             tables.guard()
             logger.info("graphgate guards SGLang %s (%s, after %s).", release, how, target)
     except Exception:
@@ -50,39 +53,28 @@ def mode(release: str) -> str:
     return "on" if numbers and OLDEST <= tuple(map(int, numbers.groups())) <= NEWEST else "warn"
 
 
-def step() -> tuple[Any, str]:
-    """The step's module (None: unknown) and address: a function since 0.5.19, a method of ``ServerArgs`` before."""
-    hook = _module("sglang.srt.arg_groups.cuda_graph_hook")
-    if hasattr(hook, STEP):
-        return hook, f"{hook.__name__}.{STEP}"
-    arguments = _module("sglang.srt.server_args")
-    known = hasattr(getattr(arguments, "ServerArgs", None), f"_{STEP}")
-    return (arguments, f"{arguments.__name__}.ServerArgs._{STEP}") if known else (None, "")
+def places() -> tuple[Any, str]:
+    """The module that settles the graphs (None: unknown), and the address of what resolves the arguments.
+
+    Since 0.5.19 these are ``cuda_graph_hook.py`` and a function, before that both are in ``ServerArgs``.
+    """
+    settling, pipeline = (_module(f"sglang.srt.arg_groups.{name}") for name in ("cuda_graph_hook", "pipeline"))
+    if hasattr(settling, "handle_cuda_graph_config") and hasattr(pipeline, "run_resolution_pipeline"):
+        return settling, f"{pipeline.__name__}.run_resolution_pipeline"
+    settling = _module("sglang.srt.server_args")
+    arguments = getattr(settling, "ServerArgs", None)
+    known = hasattr(arguments, "_handle_cuda_graph_config") and hasattr(arguments, "__post_init__")
+    return (settling, f"{settling.__name__}.ServerArgs.__post_init__") if known else (None, "")
 
 
-def has_rule(module: Any) -> bool:
+def has_rule(settling: Any) -> bool:
     """Whether the engine asks for hybrid models where it settles the graphs, or its prefill runner allocates tables."""
     runners = Path(importlib.import_module("sglang").__path__[0]).glob("srt/model_executor/**/prefill*runner.py")
     allocates = any("init_cuda_graph_state(" in path.read_text("utf-8") for path in runners)
-    return allocates or "mambaish_config" in Path(module.__file__).read_text("utf-8")
+    return allocates or "mambaish_config" in Path(settling.__file__).read_text("utf-8")
 
 
-def attach(target: str, how: str) -> None:
-    """Have :func:`check` called after the step, by the resolution hooks that 0.5.20 brought, or the hook registry."""
-    hooks = _module("sglang.srt.arg_groups.resolution_hooks")
-    if hooks is not None:
-
-        def around(server_args: Any, previous: Any) -> None:
-            previous(server_args)
-            check(server_args, how)
-
-        hooks.register_resolution_hook(STEP)(around)
-    else:
-        registry = importlib.import_module("sglang.srt.plugins.hook_registry")
-        registry.HookRegistry.register(target, lambda _, given: check(given, how), registry.HookType.AFTER)
-
-
-def check(server_args: Any, how: str) -> None:
+def resolved(how: str, _: Any, server_args: Any) -> None:
     """Act on the service's finding where one answers, else on the rule's. Raises ValueError to refuse, nothing else."""
     try:
         answer = service.ask(server_args)

@@ -21,8 +21,9 @@ Finding = tuple[bool, str]
 
 
 def finding(server_args: Any) -> Finding | None:
-    """The finding on a launch whose graph configuration the engine has settled, or None."""
-    model = engine.hybrid(server_args) if engine.graph(server_args).prefill.backend == "full" else None
+    """The finding on a launch that the engine has resolved, or None."""
+    graph = engine.graph(server_args)
+    model = engine.hybrid(server_args) if graph and graph.prefill.backend == "full" else None
     if model is None:
         return None
     architecture, package = model
