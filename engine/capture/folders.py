@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.capture.environment import MARK
-from engine.capture.processes import marked, send
+from engine.capture.processes import end_marked
 
 PREFIX = "graphgate-capture-"
 _LOCK = "lock"
+_END_S = 5.0
 _UNLOCKED_S = 60.0
 """Seconds after which a folder without a lock is nobody's: its maker needs microseconds."""
 
@@ -69,7 +69,7 @@ def sweep(workdir: Path) -> int:
         lock = _taken(path)
         if lock is None:
             continue
-        send(signal.SIGKILL, marked(_mark(path)))
+        end_marked(_mark(path), within_s=_END_S)
         shutil.rmtree(path, ignore_errors=True)
         swept += 1
         if lock >= 0:

@@ -14,7 +14,7 @@ from signal import SIGKILL
 from typing import Literal
 
 from engine.capture.folders import JobFolder
-from engine.capture.processes import descendants, held_bytes, marked, send
+from engine.capture.processes import descendants, end_marked, held_bytes
 
 Ending = Literal["exited", "timeout", "cancelled", "memory", "output", "lost"]
 """``exited``: by itself, or killed by somebody else. ``lost``: its warden was killed, and so was all below it."""
@@ -162,7 +162,7 @@ class Worker:
         while time.monotonic() < end and self._pump(0):
             pass
         if not self._all_ended():
-            send(SIGKILL, marked(self._folder.mark))
+            end_marked(self._folder.mark, within_s=GRACE_S)
         self._pipes.close()
         self._events.close()
         self._told.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterable
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -49,6 +50,14 @@ def send(number: signal.Signals, pids: Iterable[int]) -> None:
             os.kill(pid, number)
         except (ProcessLookupError, PermissionError):
             continue
+
+
+def end_marked(mark: bytes, *, within_s: float) -> None:
+    """Kill those that carry ``mark`` until none is left, or for so long."""
+    end = time.monotonic() + within_s
+    while (left := marked(mark)) and time.monotonic() < end:
+        send(signal.SIGKILL, left)
+        time.sleep(0.01)
 
 
 def machine_bytes() -> int | None:
