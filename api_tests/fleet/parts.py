@@ -95,10 +95,11 @@ def started(*parts: Part) -> Iterator[None]:
             part.kill()
 
 
-def wait_until(what: Callable[[], Any], why: str, limit_s: float = 60) -> Any:
-    """What the call returns, once that is true; errors of a connection count as not yet."""
+def wait_until(what: Callable[[], Any], why: str, limit_s: float = 60, *, part: Part | None = None) -> Any:
+    """What the call returns, once that is true; errors of a connection count as not yet. ``part`` must live."""
     end = time.monotonic() + limit_s
     while time.monotonic() < end:
+        assert part is None or part.running, part.log.read_text(errors="replace")[-2000:]
         with contextlib.suppress(httpx.TransportError):
             found = what()
             if found:

@@ -2,78 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-import httpx
-import pytest
-
-from api_tests.fleet.device import CPU, H200, make_device, runs
-from api_tests.fleet.parts import Part, answers, api_part, client, started, wait_until, worker_part
-from api_tests.redis_server import RedisServer, running_redis
-from api_tests.service.launches import PLAIN
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """An API without workers, its Redis, and what starts workers of a machine."""
-
-    folder: Path
-    settings: dict[str, str]
-    redis: RedisServer
-    api: httpx.Client
-
-    def worker(self, name: str, machine: dict[str, Any], *, most_s: float = 0.1, **settings: str) -> Part:
-        """A worker that is such a machine; its captures take up to ``most_s``."""
-        device = make_device(
-            self.folder / name, machine, effects=self.folder / "effects", least_s=most_s, most_s=most_s
-        )
-        return worker_part(self.folder, {**self.settings, "GRAPHGATE_WORKER_PYTHON": str(device), **settings}, name)
-
-    def begin(self, hardware: dict[str, Any] | None = None, **capture: Any) -> dict[str, Any]:
-        """An accepted capture."""
-        body = {"model": PLAIN, "capture": capture} | ({"hardware": hardware} if hardware else {})
-        answer = self.api.post("/v1/captures", json=body)
-        assert answer.status_code == 202, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
-
-    def get(self, capture: dict[str, Any]) -> dict[str, Any]:
-        """The capture as it is now."""
-        found: dict[str, Any] = self.api.get(f"/v1/captures/{capture['id']}").json()
-        return found
-
-    def ended(self, capture: dict[str, Any]) -> dict[str, Any]:
-        """The capture, once it has ended."""
-        wait_until(lambda: self.get(capture)["state"] not in ("queued", "running"), f"{capture['id']} ends")
-        return self.get(capture)
-
-    def events(self, capture: dict[str, Any]) -> str:
-        """All its events, as they are sent."""
-        with self.api.stream("GET", f"/v1/captures/{capture['id']}/events") as stream:
-            return "".join(stream.iter_text())
-
-    def kinds(self) -> list[str]:
-        """The kinds of the workers that are alive."""
-        return [worker["kind"] for worker in self.api.get("/v1/workers").json()["items"] if worker["alive"]]
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    with running_redis(tmp_path / "redis") as redis:
-        settings = {
-            "GRAPHGATE_DATA": str(tmp_path / "data"),
-            "GRAPHGATE_BROKER_URL": redis.url,
-            "GRAPHGATE_CAPTURE_LEASE_S": "2",
-            "GRAPHGATE_RECONCILE_S": "0.3",
-            "GRAPHGATE_RESEND_S": "1",
-        }
-        part, url = api_part(tmp_path, settings)
-        with started(part), client(url) as api:
-            wait_until(lambda: answers(api), "the API answers")
-            yield Fleet(tmp_path, settings, redis, api)
+from api_tests.fleet.device import CPU, H200
+from api_tests.fleet.fleets import Fleet
+from api_tests.fleet.parts import started, wait_until
 
 
 def test_each_capture_runs_where_it_can(fleet: Fleet) -> None:
@@ -121,7 +52,7 @@ def test_a_capture_that_begins_to_wait_later_says_so_too(fleet: Fleet) -> None:
     with started(gpu):
         wait_until(lambda: fleet.kinds() == ["h200"], "the worker registers")
         first, second = fleet.begin(device="cuda"), fleet.begin(device="cuda")
-        wait_until(lambda: runs(fleet.folder / "effects"), "the first one runs")
+        wait_until(lambda: fleet.runs(first), "the first one runs")
         assert fleet.get(second)["waiting_for"] is None
         gpu.kill()
         wait_until(lambda: fleet.get(second)["waiting_for"] == "gpu", "the second one waits for a worker")
@@ -130,4 +61,4 @@ def test_a_capture_that_begins_to_wait_later_says_so_too(fleet: Fleet) -> None:
     with started(fleet.worker("gpu-again", H200)):
         assert [fleet.ended(capture)["state"] for capture in (first, second)] == ["succeeded", "succeeded"]
     assert "No worker of the kind gpu is there" in fleet.events(second)
-    assert [run["what"] for run in runs(fleet.folder / "effects")].count("begin") == 3
+    assert [len(fleet.runs(capture)) for capture in (first, second)] == [2, 1]
