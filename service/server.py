@@ -18,13 +18,18 @@ from service.security.mode import must_identify
 from service.settings import Settings, load_settings
 from service.store.keys import Keys
 from service.store.opening import open_database
+from service.tls import Tls, open_tls
 from service.wiring import Services
 
 _STREAMS_END_S = 10
 
 
 class _Server(uvicorn.Server):
-    """Sets the services' ``stopping`` on the first signal, so that event streams end by themselves."""
+    """Sets the services' ``stopping`` on the first signal, so that event streams end by themselves; renews TLS."""
+
+    def __init__(self, config: uvicorn.Config, tls: Tls | None) -> None:
+        super().__init__(config)
+        self._tls = tls
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
@@ -36,7 +41,12 @@ class _Server(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self.loop = asyncio.get_running_loop()
-        await super().serve(sockets)
+        renewal = None if self._tls is None else asyncio.create_task(self._tls.renew())
+        try:
+            await super().serve(sockets)
+        finally:
+            if renewal is not None:
+                renewal.cancel()
 
 
 def serve(host: str = "127.0.0.1", port: int = 8000, settings: Settings | None = None) -> int:
@@ -46,11 +56,13 @@ def serve(host: str = "127.0.0.1", port: int = 8000, settings: Settings | None =
         SettingsError: an environment variable that cannot be understood.
         QuestionError: one of those for model look-ups, or a policy file that cannot be used.
         StoreError: the database cannot be opened.
+        TlsError: the certificate cannot be used.
         AccessError: others reach the host, and nobody could say who they are.
     """
     settings = settings or load_settings()
     settings.models()
     gate_at("http", settings.policy)
+    tls = open_tls(settings)
     database = open_database(settings, connections=2)
     guarded = must_identify(settings, host, has_keys=Keys(database).any_good())
     database.close()
@@ -64,8 +76,9 @@ def serve(host: str = "127.0.0.1", port: int = 8000, settings: Settings | None =
         server_header=False,
         timeout_graceful_shutdown=_STREAMS_END_S,
         lifespan="on",
+        ssl_context_factory=None if tls is None else tls.made,
     )
-    server = _Server(config)
+    server = _Server(config, tls)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _nothing)  # uvicorn raises the signal again after an orderly end: that is no failure
     server.run()

@@ -17,13 +17,14 @@ from service.admission.settings import AdmissionSettings
 from service.fleet.settings import FleetSettings
 from service.security.settings import AccessSettings
 from service.store.address import Address, address_of, file_address
+from service.tls import TlsSettings
 
 
 class SettingsError(GraphgateError):
     """A setting that cannot be used; the message names the environment variable."""
 
 
-class Settings(AccessSettings, AdmissionSettings, FleetSettings):
+class Settings(AccessSettings, AdmissionSettings, FleetSettings, TlsSettings):
     """What can be set. Sizes are in bytes, times in seconds.
 
     ``data`` is the folder of the database and of what captures leave, ``policy`` the file that says how strictly each

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import socket
+from pathlib import Path
 
 from service.cli.problems import UsageError
 
@@ -18,6 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of this command."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port to listen on (default %(default)s)")
+    parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate and its chain (PEM)")
+    parser.add_argument("--tls-key", metavar="FILE", help="the certificate's key (PEM); both are read again on renewal")
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -25,12 +28,16 @@ def run(asked: argparse.Namespace) -> int:
     _check_address(asked.host, asked.port)
     from service.security.mode import AccessError
     from service.server import serve  # the web framework, for this command alone
-    from service.settings import SettingsError
+    from service.settings import SettingsError, load_settings
+    from service.tls import TlsError
 
     try:
-        return serve(asked.host, asked.port)
+        given = {name: Path(file) for name in ("tls_cert", "tls_key") if (file := getattr(asked, name)) is not None}
+        return serve(asked.host, asked.port, load_settings().model_copy(update=given))
     except AccessError as error:
         raise UsageError(error.detail, remedy=error.remedy) from None
+    except TlsError as error:
+        raise UsageError(str(error), remedy="Name the PEM files of a certificate and its key.") from None
     except SettingsError as error:
         raise UsageError(str(error), remedy="Set the environment variable so, or unset it.") from None
 
