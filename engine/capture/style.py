@@ -68,7 +68,7 @@ class Style:
     ``output_gate``: attention's output is gated by the query projection (Qwen3-Next). ``sinks``: a learned score a
     head that takes part of the softmax (gpt-oss). ``mamba2_norm``: the gated norm over all channels, over each
     group, or the gate alone. ``mamba_norms``: of time step, B and C. ``normed_residual``: the residual is the
-    normed input (MiniMax).
+    normed input (MiniMax). ``mixer_eps``: of the norms inside a mixer, where it is not ``norm_eps`` (Falcon-Mamba).
     """
 
     variant: str = ""
@@ -85,6 +85,7 @@ class Style:
     mamba_norms: Literal["none", "weighted", "weightless"] = "none"
     normed_residual: bool = False
     norm_eps: float = 1e-6
+    mixer_eps: float | None = None
     routing: Routing = field(default_factory=Routing)
     multipliers: Multipliers = field(default_factory=Multipliers)
 

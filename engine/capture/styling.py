@@ -78,6 +78,7 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 _STYLE_KEYS: Mapping[str, tuple[str, ...]] = {
     "rope_theta": ("rope_theta",),
     "rotary_fraction": ("partial_rotary_factor",),
+    "mixer_eps": ("mixer_rms_eps",),
     "norm_eps": ("rms_norm_eps", "layer_norm_epsilon", "norm_eps"),
 }
 _ROUTING_KEYS: Mapping[str, tuple[str, ...]] = {

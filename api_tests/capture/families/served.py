@@ -60,13 +60,16 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape:
 
 
 def randomise(model: nn.Module) -> None:
-    """Weights at which every parameter matters; decays neither vanish nor explode."""
+    """Weights at which every parameter matters, whatever a class left as it was; decays neither vanish nor explode."""
     with torch.no_grad():
         for name, parameter in (*model.named_parameters(), *model.named_buffers()):
+            noise = torch.randn(parameter.shape)
             if name.endswith(("A_log", "dt_bias")):
                 parameter.copy_(torch.rand(parameter.shape) * 1.5 - 0.5)
-            elif name.endswith(("correction_bias", "expert_bias")) or parameter.requires_grad:
-                parameter.add_(torch.randn(parameter.shape) * 0.05)
+            elif name.endswith("bias") and parameter.is_floating_point():
+                parameter.copy_(noise * 0.1)
+            elif parameter.requires_grad:
+                parameter.copy_(1 + noise * 0.05 if parameter.dim() < 2 else noise * parameter.shape[-1] ** -0.5)
 
 
 class Served:

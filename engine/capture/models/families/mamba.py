@@ -72,8 +72,8 @@ class Mamba(RecurrentMixer):
 
 
 def _inner_norm(shape: ModelShape, size: int) -> nn.Module:
-    norms = shape.style.mamba_norms
-    return nn.Identity() if norms == "none" else RMSNorm(size, shape.style.norm_eps, weighted=norms == "weighted")
+    norms, eps = shape.style.mamba_norms, shape.style.mixer_eps or shape.style.norm_eps
+    return nn.Identity() if norms == "none" else RMSNorm(size, eps, weighted=norms == "weighted")
 
 
 @family("mamba")
