@@ -44,7 +44,9 @@ class Fault:
 
 
 def recording() -> bool:
-    """Whether the operators that run now are being recorded."""
+    """Whether the operators that run now are being recorded, on a CPU or into a CUDA graph."""
+    if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+        return True
     return _get_current_dispatch_mode() is not None
 
 

@@ -92,7 +92,7 @@ def random_job(seed: int) -> CaptureJob:
 
 
 def _sizes(draw: random.Random, largest: int) -> tuple[int, ...]:
-    return tuple(sorted(draw.sample(range(1, largest + 1), draw.choice((1, 2, 2, 3)))))
+    return tuple(sorted(draw.sample(range(1, largest + 1), draw.choice((1, 1, 2)))))
 
 
 def expected(job: CaptureJob) -> dict[Phase, str]:

@@ -32,7 +32,7 @@ def small(*kinds: LayerKind, attention: str = "gqa", num_experts: int = 0) -> Ca
         kv_lora_rank=8,
         rope_dim=4,
     )
-    return replace(planned, shape=shape)
+    return replace(planned, shape=shape, replays=4)
 
 
 MODELS: dict[str, CaptureJob] = {

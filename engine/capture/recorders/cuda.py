@@ -17,6 +17,9 @@ from torch import Tensor
 from engine.capture.recorders.base import WARMUPS, CaptureRefused, Recorder, Run, cutting
 from engine.capture.report import Claim
 
+_FAILED: list[torch.cuda.CUDAGraph] = []
+"""Graphs whose capture failed, for the life of the process: the allocator may go on asking them for their stream."""
+
 
 class CudaGraphs:
     """One forward pass: one CUDA graph, or several with eager steps between them. ``bytes``: what the shared pool grew
@@ -47,7 +50,6 @@ class CudaGraphRecorder(Recorder):
         super().__init__(device)
         self._pool = torch.cuda.graph_pool_handle()
         self._stream = _side_stream(device)
-        self._failed: list[torch.cuda.CUDAGraph] = []
 
     def synchronize(self) -> None:
         torch.cuda.synchronize(self.device)
@@ -84,13 +86,14 @@ class CudaGraphRecorder(Recorder):
         return graphs
 
     def _give_up(self, tape: _Tape) -> None:
-        """Leave capture mode, and start over with another pool and stream: the allocator still counts the failed
-        capture as under way in this one, and asks its graph about every allocation, so that the graph must live on."""
+        """Leave capture mode, and go on with another pool and stream; the failure itself is the caller's to report."""
         if tape.open is not None:
-            self._failed.append(tape.open)
+            _FAILED.append(tape.open)
             if torch.cuda.is_current_stream_capturing():
-                with suppress(RuntimeError):  # the failure that ended the capture is the one to report
+                try:
                     tape.open.capture_end()
+                except RuntimeError:  # as it must, where the capture was invalidated
+                    _end_allocation(self.device, self._pool)
         self._pool = torch.cuda.graph_pool_handle()
         self._stream = _side_stream(self.device)
 
@@ -127,6 +130,15 @@ class _Tape:
         self._graphs.steps.append(lambda: result.copy_(eager()))
         self.begin()
         return result
+
+
+def _end_allocation(device: torch.device, pool: tuple[int, int]) -> None:
+    """Tell the allocator that no capture uses the pool any more: torch (2.11 to 2.13) leaves that out when ending an
+    invalidated capture fails, and has no public call for it."""
+    end = getattr(torch._C, "_cuda_endAllocateToPool", None)
+    if end is not None:
+        with suppress(RuntimeError):
+            end(torch.cuda.current_device() if device.index is None else device.index, pool)
 
 
 def _side_stream(device: torch.device) -> torch.cuda.Stream:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.capture.runners.live import LiveBatches, Passes
+from engine.capture.runners.requests import TRACK_INTERVAL
 
 LONGEST_PREFIX = 16
 """Tokens already cached before a prefill, at most."""
@@ -50,10 +51,15 @@ def prefill_scenarios(live: LiveBatches, size: int, max_requests: int, max_conte
 
 
 def decode_scenarios(live: LiveBatches, size: int, max_context: int) -> list[Scenario]:
-    """For a graph of ``size`` requests with up to ``max_context`` tokens each."""
+    """For a graph of ``size`` requests with up to ``max_context`` tokens each. The first request of each batch reaches
+    a boundary at which state is kept."""
 
     def batch(requests: int, low: int, high: int, steps: int = 1) -> Passes:
-        return live.decode([live.number(low, high) for _ in range(max(1, requests))], steps)
+        contexts = [live.number(low, high) for _ in range(max(1, requests))]
+        at_boundary = [context for context in range(low, high + 1) if (context + 1) % TRACK_INTERVAL == 0]
+        if at_boundary:
+            contexts[0] = at_boundary[live.number(0, len(at_boundary) - 1)]
+        return live.decode(contexts, steps)
 
     half = max(1, max_context // 2)
     return [
