@@ -21,8 +21,9 @@ SCALING_RULE = (
     "pools and one layer's gathered context take at most half of it, never beyond the model's own dimensions; of the "
     "layers, the first of each kind with each feed-forward and then the earliest others, in the model's order, up to "
     "the number of layers (by default 4, or one a kind if there are more kinds). Each layer is in the parametrisation "
-    "of the model's own class, as far as the config gives its values; Kimi-K3's and Ling 3's delta attention is Kimi-"
-    "Linear's, ZAYA's and Inkling's routers are DeepSeek-V3's or linear. Weights are random, from the stated seed."
+    "of the model's own class, as far as captures know that class and the config gives its values; the delta attention "
+    "of Kimi-K3 and Ling 3 is Kimi-Linear's, the routers of ZAYA and Inkling are plain ones. Weights are random, from "
+    "the stated seed."
 )
 
 HIDDEN_SIZE = 64

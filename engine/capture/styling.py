@@ -71,6 +71,8 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "qwen3_5_text": _QWEN_NEXT,
     "qwen3_moe": {"head_norm": True},
     "qwen3_next": _QWEN_NEXT,
+    "qwen3_vl_moe_text": {"head_norm": True},
+    "qwen3_vl_text": {"head_norm": True},
     "rwkv5": {"variant": "eagle"},
     "zaya": {"variant": "zaya", "rotary_fraction": 0.5},
 }
@@ -157,6 +159,7 @@ _EXPERT_LAYERS: Sequence[tuple[tuple[str, ...], Callable[..., bool]]] = (
     (("expert_layer_period", "expert_layer_offset"), lambda i, period, offset: i % period == offset),
     (("first_k_dense_replace",), lambda i, dense: i >= dense),
     (("num_dense_layers",), lambda i, dense: i >= dense),
+    (("interleave_moe_layer_step",), lambda i, step: (i + 1) % step == 0),
     (("decoder_sparse_step", "mlp_only_layers"), lambda i, step, dense: i not in dense and (i + 1) % step == 0),
 )
 

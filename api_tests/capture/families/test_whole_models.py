@@ -247,6 +247,34 @@ CASES = [
     Case("MistralForCausalLM", {"num_hidden_layers": 2, "sliding_window": 8}),
     Case("Qwen2ForCausalLM", {"num_hidden_layers": 2, "num_key_value_heads": 4}),
     Case("Qwen3MoeForCausalLM", {"num_hidden_layers": 2, "num_experts": 4, "norm_topk_prob": True, **EXPERTS}),
+    Case(
+        "Qwen2MoeForCausalLM",
+        {"num_hidden_layers": 2, "num_experts": 4, "shared_expert_intermediate_size": 128, **EXPERTS},
+    ),
+    Case(
+        "Glm4MoeForCausalLM",
+        {
+            "num_hidden_layers": 2,
+            "n_routed_experts": 4,
+            "n_group": 2,
+            "topk_group": 1,
+            "first_k_dense_replace": 1,
+            "n_shared_experts": 1,
+            "routed_scaling_factor": 1.5,
+            "use_qk_norm": True,
+            **EXPERTS,
+        },
+    ),
+    Case(
+        "GraniteForCausalLM",
+        {
+            "num_hidden_layers": 2,
+            "embedding_multiplier": 12.0,
+            "residual_multiplier": 0.22,
+            "attention_multiplier": 0.1,
+            "logits_scaling": 6.0,
+        },
+    ),
     Case("MixtralForCausalLM", {"num_hidden_layers": 2, "num_local_experts": 4, "num_experts_per_tok": 2}),
     Case(
         "GptOssForCausalLM",
