@@ -25,19 +25,26 @@ _STREAMS_END_S = 10
 
 
 class _Server(uvicorn.Server):
-    """Sets the services' ``stopping`` on the first signal, so that event streams end by themselves; renews TLS."""
+    """On the first signal the services stop: not ready, no event streams, no new capture begun. Requests are answered
+    for the settings' ``drain_s`` more, while load balancers turn away; then nothing is listened to. Renews TLS."""
 
     def __init__(self, config: uvicorn.Config, tls: Tls | None) -> None:
         super().__init__(config)
         self._tls = tls
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        super().handle_exit(sig, frame)
         app = self.config.app
         wired = getattr(getattr(app, "state", None), "services", None)
         loop = getattr(self, "loop", None)
-        if isinstance(wired, Services) and isinstance(loop, asyncio.AbstractEventLoop):
-            loop.call_soon_threadsafe(wired.stopping.set)
+        if not isinstance(wired, Services) or not isinstance(loop, asyncio.AbstractEventLoop):
+            super().handle_exit(sig, frame)
+            return
+        first = not wired.stopping.is_set()
+        loop.call_soon_threadsafe(wired.stop)
+        if first and wired.settings.drain_s > 0:
+            loop.call_soon_threadsafe(loop.call_later, wired.settings.drain_s, super().handle_exit, sig, frame)
+        else:  # at once, and so does a second signal
+            super().handle_exit(sig, frame)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self.loop = asyncio.get_running_loop()

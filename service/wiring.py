@@ -57,6 +57,12 @@ class Services:
     idempotency: IdempotencyKeys
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def stop(self) -> None:
+        """The process was told to end: it is not ready, streams end, and its worker begins no further capture."""
+        self.stopping.set()
+        if self.worker is not None:
+            self.worker.tell()
+
 
 def services(request: Request) -> Services:
     """The services of the application that the request came to."""

@@ -31,6 +31,10 @@ class EmbeddedWorker:
             return f"the embedded worker has been silent for {self._worker.silent_s:.0f} s"
         return None
 
+    def tell(self) -> None:
+        """Tell the worker to stop, without waiting: the grace of a running capture begins."""
+        self._worker.stop()
+
     def stop(self) -> None:
         """Tell the worker to stop and wait for it; what it had not ended goes back into the queue."""
         self._worker.stop()
