@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -24,6 +25,8 @@ from engine.models.parsing import too_large
 from engine.models.settings import ModelSettings
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -59,7 +62,7 @@ def fetch_config(model_id: str, revision: str | None, settings: ModelSettings) -
     headers["Accept-Encoding"] = "identity"  # the size on the wire is then the size of the file
     deadline = time.monotonic() + settings.timeout_s
     try:
-        client = httpx.Client(follow_redirects=False, timeout=httpx.Timeout(settings.timeout_s))
+        client = httpx.Client(follow_redirects=False, timeout=httpx.Timeout(settings.timeout_s), verify=_authorities())
     except Exception as error:  # httpx raises various types for a proxy variable that it cannot use
         raise _unreachable(model_id, f"no connection can be set up ({type(error).__name__})", settings) from None
     try:
@@ -76,6 +79,24 @@ def fetch_config(model_id: str, revision: str | None, settings: ModelSettings) -
         if isinstance(error, httpx.HTTPError | httpx.InvalidURL | OSError | RuntimeError):
             raise _unreachable(model_id, f"the connection failed ({type(error).__name__})", settings) from None
         raise
+
+
+def prepare() -> None:
+    """Load what asking takes (half a second), so that the first question does not pay for it."""
+    from huggingface_hub import hf_hub_url  # as in fetch_config
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # as in fetch_config
+
+    hf_hub_url("organisation/name", "config.json")
+    build_hf_headers(token=False, library_name="graphgate")  # finds out versions, once
+    _authorities()
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    """The certificate authorities that are trusted; reading them takes longer than a request."""
+    import httpx  # as in fetch_config
+
+    return httpx.create_ssl_context()
 
 
 @contextlib.contextmanager

@@ -62,6 +62,13 @@ class ModelResolver:
         left alone, and what became of the questions so far: ``calls`` over the network, ``answers`` without it."""
         return self._hub.status()
 
+    def prepare(self) -> None:
+        """Load what asking the hub takes, where it may be asked: for services, whose first question should be quick."""
+        if not self.settings.offline:
+            from engine.models.hub import prepare  # for those who ask for it alone
+
+            prepare()
+
     def resolve(self, ref: ModelRef, *, wait_s: float | None = None) -> ModelFacts:
         """The facts of the model.
 
@@ -89,6 +96,16 @@ class ModelResolver:
             if found is not None:
                 return found
         return self._by_id((model_id, revision), wait_s)
+
+    def at_hand(self, ref: ModelRef) -> bool:
+        """Whether :meth:`resolve` answers from memory at this moment, without the hub, a file or much work."""
+        if ref.id is None or ref.path is not None or ref.config is not None:
+            return False
+        if ref.revision is None and self.settings.prefer == "catalogue" and catalogue.find(ref.id) is not None:
+            return True
+        with self._lock:
+            entry = self._entries.get((ref.id, ref.revision))
+        return entry is not None and entry.facts is not None and time.monotonic() < entry.until
 
     def _inline(self, config: Mapping[str, Any]) -> ModelFacts:
         """The same object for an equal config, so that what was derived from it before is found again."""
