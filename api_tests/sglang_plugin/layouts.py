@@ -24,6 +24,7 @@ COMMON = {
 class cuda:
     get_device_name = staticmethod(lambda index: "NVIDIA H200")
     device_count = staticmethod(lambda: 8)
+    is_available = staticmethod(lambda: __import__("os").environ.get("NO_GPU") is None)
 """,
     "sglang/srt/plugins/__init__.py": """
 import logging

@@ -23,6 +23,7 @@ from engine.capture.job import SIZE_RULE, CaptureJob
 from engine.capture.options import CPU_MEMORY_MIB
 from engine.capture.report import CaptureFailure, CaptureReport, PhaseReport
 from engine.capture.shape import SCALING_RULE
+from engine.capture.unfit import Unfit
 from engine.launch import Phase
 from engine.version import VERSION
 
@@ -30,14 +31,6 @@ if TYPE_CHECKING:
     import torch
 
 INSTALL = "Install the worker extra where the worker runs: pip install 'graphgate[worker]'."
-
-
-class Unfit(Exception):
-    """This machine cannot run the job; ``type`` names the reason in the report."""
-
-    def __init__(self, type_: str, message: str) -> None:
-        super().__init__(message)
-        self.type = type_
 
 
 class Journal:
@@ -72,9 +65,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--report", type=Path, required=True)
     parser.add_argument("--events", type=int, required=True)
     args = parser.parse_args(argv)
-    refuser = refuse_network()
-    threading.Thread(target=_end_when_input_closes, daemon=True).start()
     job = CaptureJob.from_json(args.job.read_text(encoding="utf-8"))
+    # An installed engine's own processes talk to each other over this machine's loopback interface.
+    refuser = refuse_network() if job.options.engine == "reference" else "nobody"
+    threading.Thread(target=_end_when_input_closes, daemon=True).start()
     journal = Journal(
         args.events,
         args.report,
@@ -91,7 +85,12 @@ def main(argv: list[str] | None = None) -> int:
     )
     journal.emit("worker.started", pid=os.getpid(), network_refused_by=refuser)
     try:
-        run(job, journal)
+        if job.options.engine == "sglang":
+            from engine.capture.adapters.sglang import run as run_engine
+
+            run_engine(job, journal)
+        else:
+            run(job, journal)
     except Unfit as unfit:
         _fail_everywhere(job, journal, CaptureFailure(type=unfit.type, message=str(unfit)))
     journal.describe(complete=True)

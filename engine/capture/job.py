@@ -85,7 +85,8 @@ class CaptureJob:
     """One capture. ``seed`` seeds the random weights and batches, so that a report can be made again.
 
     ``replays``: of each graph; ``page_size``: tokens of one page of the key-value cache. ``whole``: the model in its
-    own dimensions and depth, for estimates.
+    own dimensions and depth, for estimates. ``config`` and ``layer_kinds``: the model as an installed engine builds it,
+    for captures by one.
     """
 
     id: str
@@ -96,6 +97,8 @@ class CaptureJob:
     replays: int = DEFAULT_REPLAYS
     page_size: int = DEFAULT_PAGE_SIZE
     whole: ModelShape | None = None
+    config: Mapping[str, Any] | None = None
+    layer_kinds: tuple[str, ...] = ()
 
     def plan(self, phase: Phase) -> PhasePlan | None:
         """The plan of that phase, or None where the job does not ask for it."""
@@ -113,6 +116,8 @@ class CaptureJob:
                 "replays": self.replays,
                 "page_size": self.page_size,
                 "whole": None if self.whole is None else self.whole.to_dict(),
+                "config": None if self.config is None else dict(self.config),
+                "layer_kinds": list(self.layer_kinds),
             }
         )
 
@@ -136,6 +141,8 @@ class CaptureJob:
             replays=value["replays"],
             page_size=value["page_size"],
             whole=None if value.get("whole") is None else ModelShape.from_dict(value["whole"]),
+            config=value.get("config"),
+            layer_kinds=tuple(value.get("layer_kinds", ())),
         )
 
 
@@ -177,6 +184,8 @@ def job_for(
         options=options,
         seed=seed,
         whole=scaled_shape(facts, max(1, len(facts.layer_kinds)), width=WHOLE),
+        config=facts.config if options.engine != "reference" else None,
+        layer_kinds=facts.layer_kinds if options.engine != "reference" else (),
     )
 
 

@@ -11,6 +11,7 @@ from engine.launch import PHASES, Phase
 
 Allocation = Literal["decode-owned", "per-phase"]
 Device = Literal["auto", "cpu", "cuda"]
+Engine = Literal["reference", "sglang"]
 
 CPU_MEMORY_MIB = 4096
 MAX_TIMEOUT_S = 3600.0
@@ -33,6 +34,8 @@ class CaptureOptions:
     ``timeout_s``: seconds from process start to report.
     ``layers``: how many layers the scaled model has; None: chosen by the rule of
     :func:`engine.capture.shape.scaled_shape`.
+    ``engine``: ``reference`` builds the scaled model here; ``sglang`` starts the engine that is installed on a GPU
+    worker, with dummy weights, fewer layers, and graphgate's plugin in it.
     """
 
     phases: tuple[Phase, ...] = ("prefill", "decode")
@@ -42,6 +45,7 @@ class CaptureOptions:
     memory_mib: int | None = None
     timeout_s: float = 120.0
     layers: int | None = None
+    engine: Engine = "reference"
 
     def __post_init__(self) -> None:
         if not self.phases or len(set(self.phases)) != len(self.phases) or set(self.phases) - set(PHASES):
@@ -57,6 +61,8 @@ class CaptureOptions:
             raise _invalid("timeout_s", f"is {self.timeout_s!r}", f"Give seconds above 0, at most {MAX_TIMEOUT_S:g}.")
         if self.layers is not None and not (_is_int(self.layers) and 1 <= self.layers <= MAX_LAYERS):
             raise _invalid("layers", f"is {self.layers!r}", f"Give a number of layers from 1 to {MAX_LAYERS}.")
+        if self.engine not in get_args(Engine):
+            raise _invalid("engine", f"is {self.engine!r}", 'Write "reference" or "sglang".')
 
     def _check_sizes(self) -> None:
         sizes = self.sizes
@@ -80,6 +86,7 @@ class CaptureOptions:
             "memory_mib": self.memory_mib,
             "timeout_s": self.timeout_s,
             "layers": self.layers,
+            "engine": self.engine,
         }
 
     @classmethod

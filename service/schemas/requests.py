@@ -144,6 +144,11 @@ class CaptureField(Strict):
         None, description="Seconds from process start to report.", examples=[120]
     )
     layers: int | None = Field(None, description="Layers of the scaled model.", examples=[4])
+    engine: str | None = Field(
+        None,
+        description='"reference" (the default) or "sglang": the engine installed on a GPU worker, with dummy weights.',
+        examples=["reference"],
+    )
 
 
 class CaptureRequest(ValidationRequest):

@@ -117,6 +117,7 @@ def _options(asked: argparse.Namespace) -> CaptureOptions:
         "memory_mib": _number(asked.memory_mib, "--memory-mib"),
         "timeout_s": _number(asked.timeout, "--timeout"),
         "layers": _number(asked.layers, "--layers"),
+        "engine": asked.engine,
     }
     return CaptureOptions.from_dict(given)
 
