@@ -51,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", metavar="SECONDS", default="120", help="default %(default)s")
     parser.add_argument("--layers", metavar="N", help="layers of the scaled model")
     parser.add_argument(
+        "--engine",
+        default="reference",
+        help="reference, or sglang: the engine that is installed here, on a GPU (default %(default)s)",
+    )
+    parser.add_argument(
         "--on-rejected", choices=("refuse", "prove"), default="refuse", help="what to do with a rejected launch"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default %(default)s")
