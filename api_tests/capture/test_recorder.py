@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 
 import pytest
 
@@ -12,6 +13,7 @@ from torch import Tensor  # noqa: E402 - torch may be absent
 
 from engine.capture.recorders.aten import AtenRecorder  # noqa: E402
 from engine.capture.recorders.base import CaptureRefused, break_here  # noqa: E402
+from engine.capture.recorders.cuda import CudaGraphRecorder  # noqa: E402
 
 RECORDER = AtenRecorder(torch.device("cpu"))
 
@@ -106,3 +108,12 @@ def test_bytes_are_those_of_the_tensors_that_the_graph_made() -> None:
     graph = RECORDER.capture(lambda: x + 1, breaks=False)
     assert graph.bytes == 4000
     assert graph.operators == 1
+
+
+def test_what_the_cuda_recorder_calls_is_in_this_torch() -> None:
+    """It runs only where there is a GPU; its calls are torch's public ones of 2.11 and newer."""
+    assert "pool" in signature(torch.cuda.CUDAGraph.capture_begin).parameters
+    assert list(signature(torch.cuda.CUDAGraph.capture_end).parameters) == ["self"]
+    names = "graph_pool_handle is_current_stream_capturing memory_snapshot empty_cache current_stream synchronize"
+    assert all(callable(getattr(torch.cuda, name)) for name in names.split())
+    assert CudaGraphRecorder.claim == "measured"
