@@ -21,12 +21,16 @@ class AllowedMethods:
         self._further = further
 
     @cached_property
-    def _table(self) -> list[tuple[re.Pattern[str], tuple[str, ...]]]:
-        table = []
+    def _plain(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = dict(self._further)
         for path, operations in self._document()["paths"].items():
             found[path] = tuple(method.upper() for method in _METHODS if method in operations)
-        for path, methods in found.items():
+        return found
+
+    @cached_property
+    def _table(self) -> list[tuple[re.Pattern[str], tuple[str, ...]]]:
+        table = []
+        for path, methods in self._plain.items():
             parts = re.split(r"(\{[^}]*\})", path)
             pattern = "".join("[^/]+" if part.startswith("{") else re.escape(part) for part in parts)
             table.append((re.compile(pattern), methods))
@@ -34,7 +38,10 @@ class AllowedMethods:
 
     def of(self, path: str) -> tuple[str, ...]:
         """The methods, HEAD and OPTIONS included; empty where nothing has the address."""
-        found = {method for pattern, methods in self._table if pattern.fullmatch(path) for method in methods}
+        plain = self._plain.get(path)
+        found = set(plain or ())
+        if plain is None:
+            found = {method for pattern, methods in self._table if pattern.fullmatch(path) for method in methods}
         if not found:
             return ()
         if "GET" in found:

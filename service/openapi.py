@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from service.declaring import declare_manners
+from service.linking import declare_links
 from service.security.declaring import declare_security
 
 _FRAMEWORK = ("HTTPValidationError", "ValidationError")
@@ -27,6 +28,7 @@ def with_problems(write: Callable[[], dict[str, Any]]) -> Callable[[], dict[str,
                         _correct(response)
             declare_security(made)
             declare_manners(made)
+            declare_links(made)
             kept.update(made)
         return kept
 

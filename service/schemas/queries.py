@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from service.store.filters import Filter
+
+
+def _written_out(value: object) -> object:
+    """A number would be taken for seconds since 1970, which the document does not offer."""
+    if isinstance(value, str) and not re.match(r"[0-9]{4}-", value):
+        raise ValueError("write a time as RFC 3339 does, such as 2026-01-31T12:00:00Z")
+    return value
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
+"""A moment, as RFC 3339 writes it."""
 
 
 class Query(BaseModel):
@@ -46,8 +58,8 @@ class ListQuery(Query):
     rule: Annotated[str, Field(pattern="^[A-Z]{2}[0-9]{1,6}$")] | None = Field(
         None, description="A rule with findings in the validation, by its id.", examples=["GG101"]
     )
-    since: AwareDatetime | None = Field(None, description="Made at that time or later.")
-    until: AwareDatetime | None = Field(None, description="Made before that time.")
+    since: Moment | None = Field(None, description="Made at that time or later.")
+    until: Moment | None = Field(None, description="Made before that time.")
 
     def filter(self, owner: str | None) -> Filter:
         """What the store is asked for; of that owner alone, where one is given."""
