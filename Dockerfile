@@ -11,7 +11,7 @@ ENV PATH=/opt/graphgate/bin:$PATH
 COPY pyproject.toml constraints.txt README.md ./
 COPY engine/version.py engine/version.py
 RUN mkdir service && touch engine/__init__.py service/__init__.py \
-    && pip install --constraint constraints.txt .
+    && pip install --constraint constraints.txt '.[fleet,tracing]'
 COPY engine engine
 COPY service service
 
@@ -19,7 +19,7 @@ FROM build AS build-service
 RUN pip install --no-deps --force-reinstall . && python -m compileall -q /opt/graphgate/lib
 
 FROM build AS build-worker
-RUN pip install --constraint constraints.txt '.[worker]' \
+RUN pip install --constraint constraints.txt '.[fleet,tracing,worker]' \
     && pip install --no-deps --force-reinstall . && python -m compileall -q /opt/graphgate/lib
 
 FROM python:3.11-slim-bookworm AS runtime
@@ -36,7 +36,7 @@ VOLUME /var/lib/graphgate
 FROM runtime AS worker
 COPY --from=build-worker /opt/graphgate /opt/graphgate
 USER 10001:10001
-# A worker listens nowhere: it is alive while its process is, and its jobs' rows say how it fares.
+# A worker listens nowhere: it is alive while its process is, and /v1/workers says when it was last seen.
 HEALTHCHECK NONE
 CMD ["graphgate", "worker"]
 

@@ -1,4 +1,4 @@
-"""The compose file keeps its promises: confined containers, one shared volume, torch in the worker's image only."""
+"""The compose file keeps its promises: confined containers, stores that nobody else reaches, torch in one image."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import SecretStr
 
 from api_tests.material import ROOT
 from engine.version import VERSION
+from service.settings import Settings
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -33,14 +35,35 @@ def test_a_container_is_confined(name: str) -> None:
     assert "pids_limit" in service
 
 
-def test_api_and_workers_share_the_data_and_only_the_api_is_reachable() -> None:
-    assert {tuple(service["volumes"]) for service in SERVICES.values()} == {("data:/var/lib/graphgate",)}
+def test_only_the_api_is_reachable_and_the_stores_are_reached_by_graphgate_alone() -> None:
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["api"]
-    assert SERVICES["api"]["ports"] == ["127.0.0.1:8000:8000"], "there is no authentication: loopback only"
+    assert SERVICES["api"]["ports"] == ["127.0.0.1:8000:8000"]
+    assert SERVICES["api"]["environment"]["GRAPHGATE_ACCESS"] == "required"
+    assert COMPOSE["networks"]["stores"] == {"internal": True}
+    networks = {name: service["networks"] for name, service in SERVICES.items()}
+    assert networks.pop("api") == ["default", "stores"]
+    assert set(map(tuple, networks.values())) == {("stores",)}
+    volumes = {name: service["volumes"] for name, service in SERVICES.items()}
+    assert volumes["worker"] == volumes["worker-gpu"] == ["worker:/var/lib/graphgate"]
+    assert len({mount for mounts in volumes.values() for mount in mounts}) == 4, "what they share is the database"
+
+
+def test_api_and_workers_meet_over_redis_and_postgresql() -> None:
+    places = []
+    for name in ("api", "worker", "worker-gpu"):
+        environment = SERVICES[name]["environment"]
+        places.append((environment["GRAPHGATE_DATABASE_URL"], environment["GRAPHGATE_BROKER_URL"]))
+        assert SERVICES[name]["depends_on"]["postgres"] == {"condition": "service_healthy"}
+    ((database, broker),) = set(places)
+    assert database.startswith("postgresql+psycopg://graphgate:${POSTGRES_PASSWORD:?")
+    assert database.endswith("@postgres:5432/graphgate")
+    assert broker == "redis://redis:6379/0"
+    assert SERVICES["postgres"]["environment"]["POSTGRES_DB"] == "graphgate"
+    assert "[fleet,tracing]" in stages()["build"], "drivers of both are in the images"
 
 
 def test_the_api_leaves_captures_to_the_worker() -> None:
-    assert SERVICES["api"]["environment"]["GRAPHGATE_EMBEDDED_WORKER"] == "off"
+    assert not Settings(broker_url=SecretStr("redis://redis:6379/0")).runs_worker
     assert SERVICES["api"]["build"]["target"] == "service"
     assert SERVICES["worker"]["build"]["target"] == "worker"
     assert SERVICES["worker"]["command"] == ["graphgate", "worker"]
@@ -58,7 +81,7 @@ def test_an_image_runs_as_a_numbered_user_that_is_not_root(image: str) -> None:
 
 
 def test_only_the_workers_image_has_torch() -> None:
-    assert [name for name, text in stages().items() if "[worker]" in text] == ["build-worker"]
+    assert [name for name, text in stages().items() if ",worker]" in text] == ["build-worker"]
     assert "COPY --from=build-service" in stages()["service"]
     assert "COPY --from=build-worker" in stages()["worker"]
 
@@ -96,8 +119,6 @@ def test_the_pods_containers_are_confined_and_share_the_data() -> None:
 
 
 def test_every_place_stops_later_than_a_running_capture_is_given() -> None:
-    from service.settings import Settings
-
     grace: float = Settings.model_fields["capture_grace_s"].default
     unit = (ROOT / "deploy" / "systemd" / "graphgate.service").read_text(encoding="utf-8")
     stops = [float(service["stop_grace_period"].removesuffix("s")) for service in SERVICES.values()]

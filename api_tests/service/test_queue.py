@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from service.fleet.needs import ANYWHERE, Need
 from service.store.captures import Captures, QueueFull
 from service.store.database import Database, new_id, now
 from service.store.filters import Filter
@@ -16,7 +17,7 @@ from service.store.queue import CaptureQueue
 from service.store.validations import ValidationRow, Validations
 
 
-def accept(database: Database, queue: int = 100) -> str:
+def accept(database: Database, queue: int = 100, need: Need = ANYWHERE) -> str:
     """A waiting capture; its id."""
     validation, capture = new_id("val"), new_id("cap")
     Validations(database).add(
@@ -32,7 +33,7 @@ def accept(database: Database, queue: int = 100) -> str:
             body="{}",
         )
     )
-    Captures(database).add(identity=capture, validation_id=validation, options={}, job="{}", queue=queue)
+    Captures(database).add(identity=capture, validation_id=validation, options={}, job="{}", queue=queue, need=need)
     return capture
 
 

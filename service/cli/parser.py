@@ -18,6 +18,7 @@ COMMANDS = {
     "capture": "capture a launch's graphs on this machine and report how far replay is from eager",
     "serve": "the HTTP API with a capture worker",
     "worker": "the capture worker as its own process",
+    "reconcile": "take back what dead workers held, send what a broker lost, once",
     "keys": "API keys: create, list, revoke",
     "rules": "the guards: what each looks for, since when, on whose evidence",
     "releases": "the engine releases that are covered",
