@@ -44,14 +44,17 @@ from service.routes import (
 from service.security.access import Access
 from service.security.opening import open_guard, table_of
 from service.settings import Settings
+from service.shortcut import Shortcut
 from service.store.captures import Captures
 from service.store.idempotency import IdempotencyKeys
+from service.store.keeper import Keeper
 from service.store.opening import open_database
 from service.store.owners import Owners
 from service.store.quotas import Quotas
 from service.store.validations import Validations
 from service.streaming import Streams
-from service.warmup import warm_up
+from service.warmth import Warm
+from service.warmup import collect_rarely, warm_up
 from service.wiring import Services
 from service.workroom import Workroom
 
@@ -97,6 +100,7 @@ def create_app(settings: Settings, *, guarded: bool | None = None) -> FastAPI:
         app.include_router(router)
     allowed = AllowedMethods(app.openapi, FURTHER)
     handlers.install(app, allowed)
+    app.add_middleware(Shortcut)
     app.add_middleware(Idempotency)
     app.add_middleware(BodyLimits, settings=settings)
     on = settings.access != "off" if guarded is None else guarded
@@ -117,16 +121,21 @@ async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing:
     resolver = ModelResolver(settings.models(), on_call=counted.hub_call)
     counted.add(CensusCollector(database, silent_s=settings.capture_lease_s))
     await anyio.to_thread.run_sync(warm_up, resolver)
+    collect_rarely()
+    kept = Validations(database)
+    keeper = Keeper(kept, waiting=settings.waiting + settings.threads)
     app.state.services = Services(
         settings=settings,
         database=database,
-        validations=Validations(database),
+        validations=kept,
         captures=Captures(database),
         resolver=resolver,
         gate=gate_at("http", settings.policy),
         admission=Admission(
             settings=settings, resolver=resolver, gate=gate_at("admission", settings.policy), metrics=counted
         ),
+        keeper=keeper,
+        warm=Warm(),
         examining=Workroom(settings.threads, settings.waiting),
         asking=Workroom(8, settings.waiting),
         probing=CapacityLimiter(4),
@@ -152,5 +161,6 @@ async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing:
         await anyio.to_thread.run_sync(fleet.stop)
         if worker is not None:
             await anyio.to_thread.run_sync(worker.stop)
+        await anyio.to_thread.run_sync(keeper.close)
         database.close()
         await anyio.to_thread.run_sync(tracing.close)

@@ -53,13 +53,16 @@ def examine(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) ->
     return answered
 
 
-def examined(wired: Services, request: Mapping[str, Any], by: Asker, identity: str) -> tuple[Answered, ValidationRow]:
-    """The answer with that id, and the row that it is to be kept as.
+def examined(
+    wired: Services, request: Mapping[str, Any], by: Asker, identity: str, launch: Launch | None = None
+) -> tuple[Answered, ValidationRow]:
+    """The answer with that id, and the row that it is to be kept as. ``launch``: what the request describes, where that
+    is known already.
 
     Raises:
         QuestionError: the launch cannot be understood, or its model cannot be resolved.
     """
-    launch = launch_from_request(request)
+    launch = launch or launch_from_request(request)
     begun = time.perf_counter()
     try:
         with wired.tracing.span("examine", **{"graphgate.model": launch.model.label}):

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from pydantic_core import to_json
+
+_UNUSUAL = re.compile(rb"NaN|Infinity|[0-9][eE]\+?[0-9]{3}|[0-9]{200}")
+"""Without one of these every number is finite: below 1e200 times 1e99."""
 
 
 class JsonError(ValueError):
@@ -19,10 +25,10 @@ class JsonTooComplex(JsonError):
 def dumps(value: Any) -> bytes:
     """UTF-8 JSON. Infinity and NaN, which JSON does not have, become the texts "Infinity", "-Infinity" and "NaN"."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except ValueError:
+        return to_json(value, inf_nan_mode="strings")
+    except (ValueError, UnicodeError):  # half of a surrogate pair somewhere
         text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace")
+        return text.encode("utf-8", "backslashreplace")
 
 
 def _finite(value: Any) -> Any:
@@ -66,7 +72,9 @@ def loads(data: bytes, *, depth: int, items: int, loose: tuple[tuple[str, ...], 
         raise
     except ValueError:  # an integer of more digits than Python converts
         raise JsonError("The JSON holds a number of more than 4300 digits.") from None
-    _check(value, depth=depth, items=items, loose=loose, surrogates=b"\\u" in data)
+    surrogates = b"\\u" in data
+    if surrogates or len(data) > items or data.count(b"{") + data.count(b"[") > depth or _UNUSUAL.search(data):
+        _check(value, depth=depth, items=items, loose=loose, surrogates=surrogates)
     return value
 
 

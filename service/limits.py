@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import anyio
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import jsontext
@@ -13,6 +16,18 @@ from service.settings import Settings
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _LOOSE = (("model", "config"),)
 """Where NaN and Infinity are taken: real config.json files hold them."""
+
+
+PARSED = "graphgate.parsed"
+"""Where the body's value is left, in the request's state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The value of a body of ``size`` bytes."""
+
+    value: Any
+    size: int
 
 
 class BodyLimits:
@@ -34,7 +49,7 @@ class BodyLimits:
                 return
             if body:
                 _check_type(headers)
-                self._check_json(body)
+                scope.setdefault("state", {})[PARSED] = Parsed(self._json(body), len(body))
         except Problem as problem:
             await response_to(problem, scope)(scope, receive, send)
             return
@@ -64,7 +79,7 @@ class BodyLimits:
 
     async def _in_time(self, receive: Receive) -> bytes | None:
         try:
-            with anyio.fail_after(self._settings.body_wait_s):
+            async with asyncio.timeout(self._settings.body_wait_s):
                 return await self._read(receive)
         except TimeoutError:
             raise Problem(
@@ -97,10 +112,10 @@ class BodyLimits:
             headers={"Connection": "close"},
         )
 
-    def _check_json(self, body: bytes) -> None:
+    def _json(self, body: bytes) -> Any:
         settings = self._settings
         try:
-            jsontext.loads(body, depth=settings.max_json_depth, items=settings.max_json_items, loose=_LOOSE)
+            return jsontext.loads(body, depth=settings.max_json_depth, items=settings.max_json_items, loose=_LOOSE)
         except jsontext.JsonTooComplex as error:
             raise Problem(TOO_COMPLEX, str(error)) from None
         except jsontext.JsonError as error:

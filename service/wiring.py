@@ -21,9 +21,11 @@ from service.settings import Settings
 from service.store.captures import Captures
 from service.store.database import Database
 from service.store.idempotency import IdempotencyKeys
+from service.store.keeper import Keeper
 from service.store.owners import Owners
 from service.store.quotas import Quotas
 from service.store.validations import Validations
+from service.warmth import Warm
 from service.workroom import Workroom
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class Services:
     resolver: ModelResolver
     gate: Gate
     admission: Admission
+    keeper: Keeper
+    warm: Warm
     examining: Workroom
     asking: Workroom
     probing: CapacityLimiter
@@ -64,7 +68,7 @@ class Services:
             self.worker.tell()
 
 
-def services(request: Request) -> Services:
+async def services(request: Request) -> Services:
     """The services of the application that the request came to."""
     found = request.app.state.services
     if not isinstance(found, Services):

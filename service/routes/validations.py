@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from service.answering import answer_one
 from service.conditional import unchanging
-from service.examining import examine
 from service.routes._common import Nothing, answer, before, missing, page, problems, visible
 from service.schemas.answers import ValidationOut, ValidationsPage
 from service.schemas.queries import ValidateQuery, ValidationsQuery
@@ -25,10 +25,11 @@ router = APIRouter(prefix="/v1/validations", tags=["validations"])
     responses={200: {"model": ValidationOut}, **problems(400, 403, 404, 413, 415, 422, 503)},
 )
 async def validate(
-    body: ValidationRequest, query: Annotated[ValidateQuery, Query()], by: Asking, wired: Wired
+    body: ValidationRequest, query: Annotated[ValidateQuery, Query()], by: Asking, wired: Wired, request: Request
 ) -> Response:
     """Answers 200 whatever the verdict is; with `strict=true` a rejected launch answers 422, for `curl --fail`."""
-    answered = await wired.examining.run(examine, wired, body.model_dump(exclude_unset=True), by)
+    size = len(await request.body())
+    answered = await answer_one(wired, body.model_dump(exclude_unset=True), by, size=size)
     if query.strict and answered.rejected:
         raise answered.problem(422, "")
     return answer(answered.body)

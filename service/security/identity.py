@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import Depends, Request
 
@@ -51,12 +52,17 @@ NOBODY = Identity(id="nobody", owner=None, name="nobody", scopes=frozenset())
 """Who is asking at an address that needs no credentials."""
 
 
-def caller(request: Request) -> Identity:
-    """The identity that access control put into the request's state."""
-    found = request.scope.get("state", {}).get("identity")
+def identity_of(scope: Mapping[str, Any]) -> Identity:
+    """The identity that access control put into the state of the request with this ASGI scope."""
+    found = scope.get("state", {}).get("identity")
     if not isinstance(found, Identity):
         raise TypeError("the request did not pass access control")
     return found
+
+
+async def caller(request: Request) -> Identity:
+    """Who is asking, for a route."""
+    return identity_of(request.scope)
 
 
 Caller = Annotated[Identity, Depends(caller)]

@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from service.problems import request_id
 from service.reservation import Reserved
-from service.security.identity import EVERYBODY, Identity, caller
+from service.security.identity import EVERYBODY, Identity, identity_of
 from service.store.audit import Audit, AuditEntry
 from service.store.database import new_id
 
@@ -55,10 +55,15 @@ def address_of(scope: Scope) -> str | None:
     return str(client[0])[:64] if client else None
 
 
-def asker(request: Request) -> Asker:
+def asker_of(scope: Scope) -> Asker:
+    """Who asks."""
+    reserved = scope["state"].get("reserved")
+    return Asker(identity_of(scope), request_id(scope), address_of(scope), reserved)
+
+
+async def asker(request: Request) -> Asker:
     """Who asks, for a route."""
-    reserved = request.scope["state"].get("reserved")
-    return Asker(caller(request), request_id(request.scope), address_of(request.scope), reserved)
+    return asker_of(request.scope)
 
 
 Asking = Annotated[Asker, Depends(asker)]
