@@ -11,7 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
-from api_tests.material import material  # noqa: E402 - torch may be absent
+from api_tests.capture.inside import captured  # noqa: E402 - torch may be absent
+from api_tests.material import material  # noqa: E402
 from engine.capture.estimate import ESTIMATE_RULE, Estimate  # noqa: E402
 from engine.capture.fitting import needed_bytes, width_for  # noqa: E402
 from engine.capture.job import CaptureJob, job_for  # noqa: E402
@@ -150,6 +151,15 @@ def test_a_budget_on_a_gpu_keeps_as_much_of_the_dimensions_as_it_holds(model_id:
     assert taken == sorted(taken)
     assert shape == scaled_shape(facts, width=WHOLE)
     assert small.hidden_size < shape.hidden_size == facts.hidden_size
+
+
+@pytest.mark.parametrize("model_id", ["moonshotai/Kimi-Linear-48B-A3B-Instruct", "ibm-granite/granite-4.0-h-tiny"])
+def test_a_wider_model_replays_as_exactly(model_id: str) -> None:
+    job = planned(model_id)
+    wide = scaled_shape(known(model_id), width=4)
+    assert wide.hidden_size == 4 * job.shape.hidden_size
+    reports = captured(replace(job, shape=wide))
+    assert {phase: report.outcome for phase, report in reports.items()} == {"prefill": "ok", "decode": "ok"}
 
 
 def test_without_a_gpu_or_a_budget_the_bounds_stay() -> None:
