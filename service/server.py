@@ -22,6 +22,8 @@ from service.tls import Tls, open_tls
 from service.wiring import Services
 
 _STREAMS_END_S = 10
+_IDLE_S = 75
+"""Longer than load balancers keep an idle connection: who closes second never cuts into a request."""
 
 
 class _Server(uvicorn.Server):
@@ -81,6 +83,7 @@ def serve(host: str = "127.0.0.1", port: int = 8000, settings: Settings | None =
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=_STREAMS_END_S,
         lifespan="on",
         ssl_context_factory=None if tls is None else tls.made,

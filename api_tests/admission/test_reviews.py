@@ -275,8 +275,10 @@ def test_there_are_at_most_five_warnings(api: httpx.Client) -> None:
 
 def test_reviews_are_counted_by_their_point(api: httpx.Client) -> None:
     ask(api, review(pod(*FULL)))
+    ask(api, review(None))
     lines = api.get("/metrics").text.splitlines()
     assert any(line.startswith("graphgate_verdicts_total{") and 'point="admission"' in line for line in lines)
+    assert any(line.startswith('graphgate_admission_unknown_total{answer="allow"} ') for line in lines)
 
 
 def test_keys_are_not_asked_of_an_api_server_where_the_settings_say_so(tmp_path: Path) -> None:

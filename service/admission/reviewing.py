@@ -85,6 +85,7 @@ class Admission:
     def _unknown(self, found: FoundLaunch | None, why: str, error: QuestionError | None = None) -> Outcome:
         if error is not None:
             _log.warning("a launch was not examined: %s", error, extra={"launch": found and found.owner})
+        self.metrics.unknown(self.settings.admission_on_unknown)
         return unknown(found, why, deny=self.settings.admission_on_unknown == "deny")
 
 

@@ -86,6 +86,12 @@ class Metrics:
         self._hub_s = Histogram(
             "graphgate_hub_seconds", "Seconds that one question to the model hub took", registry=registry
         )
+        self._unknown = Counter(
+            "graphgate_admission_unknown",
+            "Objects and launches that admission could not examine, by what became of them (allow, deny)",
+            ("answer",),
+            registry=registry,
+        )
         self._refused = Counter(
             "graphgate_requests_refused",
             "Requests that access control or a limit turned away",
@@ -114,6 +120,10 @@ class Metrics:
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered. ``route`` is the template of its address, so that ids make no series of their own."""
         self._request_s.labels(method, route, str(status)).observe(seconds)
+
+    def unknown(self, answer: str) -> None:
+        """Admission could not examine something, and answered as it is set to: allow or deny."""
+        self._unknown.labels(answer).inc()
 
     def refused(self, reason: str) -> None:
         """Access control or a limit turned a request away: unauthenticated, forbidden, rate, quota."""
