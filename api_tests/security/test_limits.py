@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from api_tests.planted import plant
 from api_tests.redis_server import running_redis
 from api_tests.security.guarded import Guarded, guarded_server, make_key
 
@@ -64,7 +66,9 @@ def test_an_address_that_keeps_failing_is_not_looked_at_while_good_keys_are(limi
 def test_several_processes_count_together_and_apart_while_redis_is_away(tmp_path: Path) -> None:
     keys = {"slow": SLOW}
     with running_redis(tmp_path / "redis") as redis:
-        settings = {**OFF, "GRAPHGATE_LIMITS_URL": redis.url}
+        password = plant("redis-" + secrets.token_hex(12))
+        assert redis.ask("CONFIG", "SET", "requirepass", password) == "+OK"
+        settings = {**OFF, "GRAPHGATE_LIMITS_URL": redis.url.replace("://", f"://:{password}@")}
         with (
             guarded_server(tmp_path, keys, **settings) as one,
             guarded_server(tmp_path, {}, **settings) as two,
