@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from api_tests.material import ROOT
+from api_tests.planted import plant_settings
 from api_tests.server import free_port
 
 
@@ -25,6 +26,7 @@ class Part:
         self.name = name
         self.log = folder / f"{name}.log"
         self._words = words
+        plant_settings(environment)
         self._environment = clean(environment)
         self._process: subprocess.Popen[bytes] | None = None
 

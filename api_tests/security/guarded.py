@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def keys(data: Path, *words: str) -> Done:
 
 
 @contextlib.contextmanager
-def guarded_server(data: Path, keys: dict[str, tuple[str, ...]], **settings: str) -> Iterator[Guarded]:
+def guarded_server(data: Path, keys: Mapping[str, tuple[str, ...]], **settings: str) -> Iterator[Guarded]:
     """A server over ``data`` with access control; ``keys``: the words that make each, by name."""
     made = {name: make_key(data, name, *words) for name, words in keys.items()}
     with running_server(data, **{"GRAPHGATE_ACCESS": "required", **settings}) as server:

@@ -14,6 +14,8 @@ from api_tests.service.launches import ACCEPTED, SMALL_CAPTURE
 from service.security.keys import prefix_of
 from service.settings import Settings
 from service.store.audit import Audit, AuditEntry
+from service.store.database import now
+from service.store.fleet import WorkerRow, Workers
 from service.store.opening import open_database
 
 
@@ -100,6 +102,25 @@ def test_a_capture_that_was_cancelled_before_is_not_told_of_again(guarded: Guard
         assert [alice.delete(f"/v1/captures/{made}").status_code for _ in range(2)] == [200, 200]
         entries = [entry for entry in pages(admin, 200) if entry["object"] == made]
     assert [entry["action"] for entry in entries] == ["capture.cancelled", "capture.accepted"]
+
+
+def test_a_worker_is_told_of_when_it_registers_and_not_at_every_beat(tmp_path: Path) -> None:
+    database = open_database(Settings(data=tmp_path), connections=1)
+    row = WorkerRow(
+        id="here:1:a",
+        kind="h200",
+        gpu="NVIDIA H200",
+        memory_mib=1,
+        driver="1",
+        torch="2",
+        version="0",
+        started_at=now(),
+    )
+    for _ in range(3):
+        Workers(database, silent_s=10).beat(row)
+    entries = Audit(database).page(limit=10, before=None, action="worker.registered", actor=None, outcome="done")
+    assert [entry["object"] for entry in entries] == ["here:1:a"]
+    database.close()
 
 
 def test_what_is_old_is_dropped(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from schemathesis import checks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
@@ -22,16 +22,20 @@ from service.batching import ADDRESS as BATCH
 from service.security.scopes import ADDRESSES, OPEN
 
 DOCUMENT: dict[str, Any] = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
-CONFIG = SchemathesisConfig.from_dict(
-    {
-        "suppress-health-check": ["all"],
-        "generation": {"deterministic": True, "with-security-parameters": False, "no-shrink": True, "max-examples": 8},
-        "phases": {"coverage": {"enabled": True}, "examples": {"enabled": True}, "stateful": {"max-steps": 8}},
-    }
-)
-schema = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
+
+
+def loaded(*, coverage: bool) -> Any:
+    """The document as the library takes it; ``coverage``: each bound and each form of every parameter is tried too."""
+    generation = {"deterministic": True, "with-security-parameters": False, "no-shrink": True}
+    phases = {"coverage": {"enabled": coverage}, "examples": {"enabled": True}}
+    config = {"suppress-health-check": ["all"], "generation": generation, "phases": phases}
+    return schemathesis.openapi.from_dict(DOCUMENT, config=SchemathesisConfig.from_dict(config))
+
+
+schema = loaded(coverage=True)
+plain = loaded(coverage=False)
 QUICK = settings(deadline=None, max_examples=8, database=None, suppress_health_check=list(HealthCheck))
-FEW = settings(QUICK, max_examples=1, phases=[Phase.explicit, Phase.generate])
+FEW = settings(QUICK, max_examples=3)
 
 checks.load_all_checks()
 POSITIVE = checks.CHECKS.get_one("positive_data_acceptance")
@@ -80,7 +84,7 @@ def test_with_a_key_no_fault_and_no_answer_that_is_not_described(case: Any, fuzz
     )
 
 
-@schema.parametrize()
+@plain.parametrize()
 @FEW
 def test_without_a_key_nothing_succeeds(case: Any, fuzzed: Guarded) -> None:
     needed = ADDRESSES.get((case.method, case.operation.path))
@@ -94,7 +98,7 @@ def test_without_a_key_nothing_succeeds(case: Any, fuzzed: Guarded) -> None:
         case.validate_response(answer, checks=[response_schema_conformance, status_code_conformance])
 
 
-@schema.parametrize()
+@plain.parametrize()
 @FEW
 def test_with_a_key_of_another_scope_nothing_succeeds(case: Any, fuzzed: Guarded) -> None:
     needed = ADDRESSES.get((case.method, case.operation.path), OPEN)
@@ -105,7 +109,7 @@ def test_with_a_key_of_another_scope_nothing_succeeds(case: Any, fuzzed: Guarded
 
 def test_what_is_made_is_found_cancelled_and_followed(fuzzed: Guarded) -> None:
     """Stateful: along the document's links."""
-    machine = schema.as_state_machine()
+    machine = plain.as_state_machine()
 
     class WithKey(machine):  # type: ignore[misc, valid-type] # a class that the library makes of the document
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:  # noqa: ARG002 - the library calls it so

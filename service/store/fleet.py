@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, update
 
 from service.fleet.needs import Ability, Need
+from service.store.audit import AuditEntry, note_action
 from service.store.captures import note
 from service.store.database import Database, insert_new
 from service.store.tables import captures, leases, workers
@@ -50,6 +51,7 @@ class Workers:
             if not known.rowcount:
                 row = {name: getattr(worker, name) for name in WorkerRow.__slots__}
                 connection.execute(insert(workers), {**row, **told})
+                note_action(connection, AuditEntry(actor="service", action="worker.registered", object=worker.id))
 
     def leave(self, worker: str) -> None:
         """The worker ends in good order: it is forgotten."""
