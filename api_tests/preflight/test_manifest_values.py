@@ -11,6 +11,7 @@ from engine.errors import InvalidLaunch
 from engine.manifests import FoundLaunch, Silence, launch_of, launches_in
 from engine.manifests.gpu_labels import selected_gpu
 from engine.manifests.images import release_of
+from engine.manifests.variables import Variables
 
 COMMAND = ["python3", "-m", "sglang.launch_server", "--model-path", "org/m"]
 
@@ -137,6 +138,25 @@ def test_variables_see_earlier_ones_and_dollars_are_escaped() -> None:
     found = only(pod({"args": ["--x", "$(B)", "$(A)", "$$(A)", "$$", "$(EARLY)", "$("], "env": env}))
     assert found.arguments == ("--x", "12", "again", "$(A)", "$", "$(LATE)", "$(")
     assert found.unknown == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "expanded"),
+    [
+        ("$(TP)/$(TP)", "8/8"),
+        ("$$$(TP) $$$$(TP)", "$8 $$(TP)"),
+        ("\\\\$(TP)", "\\\\8"),
+        ("$TP ${TP} $TP) (TP) $", "$TP ${TP} $TP) (TP) $"),
+        ("[$(EMPTY)]", "[]"),
+        ("$(REFERENCE)", "$(TP)"),
+        ("$(A$(TP))", "$(A$(TP))"),
+        ("$(NONE$$X) $(TP", "$(NONE$$X) $(TP"),
+    ],
+)
+def test_a_word_is_expanded_as_the_kubelet_does_it(word: str, expanded: str) -> None:
+    """Each kind of case that the kubelet's own table of cases has (third_party/forked/golang/expansion)."""
+    given = Variables(values={"TP": "8", "EMPTY": "", "REFERENCE": "$(TP)"})
+    assert given.expanded(word) == expanded
 
 
 @pytest.mark.parametrize(
