@@ -10,6 +10,14 @@ import pytest
 
 from api_tests.material import ROOT
 
+PLUGIN = "engine/sglang_plugin"
+"""A distribution of its own, which lies in the engine's folder and is no part of the package ``engine``."""
+
+
+def product_files(*below: str) -> list[Path]:
+    """The checkout's own files of graphgate's own distribution."""
+    return [path for path in own_files(*below) if not path.is_relative_to(PLUGIN)]
+
 
 def own_files(*below: str) -> list[Path]:
     """The files of the checkout, relative to its root: tracked ones and new ones, without what git ignores."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from api_tests.house.checkout import copy_to, own_files
+from api_tests.house.checkout import copy_to, product_files
 
 
 @pytest.fixture(scope="module")
@@ -29,4 +29,4 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {Path(name) for name in archive.namelist() if ".dist-info/" not in name}
-    assert packed == set(own_files("engine", "service"))
+    assert packed == set(product_files("engine", "service"))

@@ -9,7 +9,7 @@ import tomllib
 from importlib.metadata import distributions, packages_distributions
 from typing import Any
 
-from api_tests.house.checkout import own_files
+from api_tests.house.checkout import product_files
 from api_tests.material import ROOT
 
 
@@ -40,7 +40,7 @@ def project() -> dict[str, Any]:
 def imported_by_the_product() -> set[str]:
     """The top-level names that engine/ and service/ import from other packages."""
     found = set()
-    for path in own_files("engine", "service"):
+    for path in product_files("engine", "service"):
         if path.suffix == ".py":
             for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):
