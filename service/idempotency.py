@@ -47,11 +47,15 @@ class Idempotency:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST":
+        if (
+            scope["type"] == "http"
+            and scope["method"] == "POST"
+            and scope["path"] in ADDRESSES
+            and HEADER in dict(scope["headers"])  # one call: requests without a key shall not pay for those with one
+        ):
             given = [value for name, value in scope["headers"] if name == HEADER]
-            if given and scope["path"] in ADDRESSES:
-                await self._once(given, scope, receive, send)
-                return
+            await self._once(given, scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
     async def _once(self, given: list[bytes], scope: Scope, receive: Receive, send: Send) -> None:

@@ -30,32 +30,32 @@ class VersionedMedia:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            accept, declared = [], b""
-            for name, value in scope["headers"]:
-                if name == b"accept" and _OURS in value.lower():
-                    accept.append(value)
-                elif name == b"content-type" and _OURS in value.lower():
-                    declared = value
-            if accept or declared:
-                every = [value for name, value in scope["headers"] if name == b"accept"]
-                await self._named(b", ".join(every).decode("latin-1"), declared, scope, receive, send)
+            headers = scope["headers"]
+            last = dict(headers)
+            named = _OURS in last.get(b"accept", b"").lower() or _OURS in last.get(b"content-type", b"").lower()
+            if named or len(last) != len(headers):  # a header that is there twice is looked at whole
+                await self._named(headers, scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    async def _named(self, accept: str, declared: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _named(self, headers: list[tuple[bytes, bytes]], scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            _check_declared(declared.decode("latin-1"))
-            by_name = _asks_for_ours(accept)
+            _check_declared(_joined(headers, b"content-type"))
+            by_name = _asks_for_ours(_joined(headers, b"accept"))
         except Problem as problem:
             await response_to(problem, scope)(scope, receive, send)
             return
         await self._app(scope, receive, _renamed(send) if by_name else send)
 
 
+def _joined(headers: list[tuple[bytes, bytes]], wanted: bytes) -> str:
+    return ", ".join(value.decode("latin-1") for name, value in headers if name == wanted)
+
+
 def _check_declared(declared: str) -> None:
     media = declared.partition(";")[0].strip().lower()
     found = _VERSIONED.fullmatch(media)
-    if media and (found is None or found[1] not in (None, str(VERSION))):
+    if _OURS.decode() in media and (found is None or found[1] not in (None, str(VERSION))):
         raise Problem(
             UNSUPPORTED_MEDIA_TYPE,
             f"The Content-Type {jsontext.shown(media)} is not taken here; send application/json or {MEDIA_TYPE}.",
@@ -81,7 +81,7 @@ def _asks_for_ours(accept: str) -> bool:
             plain = max(plain, weight)
         elif media and _OURS.decode() not in media and weight:
             others = True  # such as text/event-stream: the addresses that have it answer so
-    if ours or plain or others or not accept:
+    if ours or plain or others or _OURS.decode() not in accept.lower():
         return ours > 0 and ours >= plain
     raise Problem(
         NOT_ACCEPTABLE,

@@ -122,6 +122,18 @@ def test_a_version_that_is_not_there_is_said(api: httpx.Client, accept: str) -> 
     assert_problem(api.get("/v1/nothing", headers={"Accept": accept}), 406, "not-acceptable")
 
 
+def test_a_header_that_is_there_twice_is_read_whole(api: httpx.Client) -> None:
+    for given, content_type in [
+        ((V1, "text/html"), V1),
+        (("text/html", V1), V1),
+        (("text/html", "x/y"), "application/json"),
+    ]:
+        answer = api.get("/v1/gpus", headers=[("Accept", one) for one in given])
+        assert (answer.status_code, answer.headers["content-type"]) == (200, content_type)
+    twice = [("Accept", "application/json;q=0"), ("X-Nothing", "a"), ("X-Nothing", "b")]
+    assert api.get("/v1/gpus", headers=twice).status_code == 200
+
+
 def test_problems_keep_their_own_type(api: httpx.Client) -> None:
     assert_problem(api.get("/v1/rules/GG000", headers={"Accept": V1}), 404, "not-found")
 
