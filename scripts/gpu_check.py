@@ -114,6 +114,7 @@ def main() -> int:
     reader.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, metavar="STEP", help=", ".join(STEPS))
     reader.add_argument("--models", nargs="+", metavar="ID", help="of the packaged catalogue; all families by default")
     reader.add_argument("--clean-runs", type=int, default=20)
+    reader.add_argument("--faults", type=int, help="how many of the planted faults; all by default")
     reader.add_argument("--rounds", type=int, default=5, help="of which the best counts, for each time")
     asked = reader.parse_args()
     sys.path.insert(0, str(ROOT))
@@ -150,7 +151,7 @@ def main() -> int:
         result.step("clean runs over random shapes", partial(clean_runs, asked.clean_runs, device), values["clean"])
     if "faults" in asked.steps:
         # Last: a capture that fails on purpose may leave the process' CUDA context the worse for it.
-        result.step("planted faults", partial(planted_faults, device), values["faults"])
+        result.step("planted faults", partial(planted_faults, device, asked.faults), values["faults"])
     return 0 if result.finish() else 1
 
 
