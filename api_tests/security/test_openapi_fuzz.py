@@ -24,7 +24,7 @@ from service.security.scopes import ADDRESSES, OPEN
 DOCUMENT: dict[str, Any] = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
 
 
-def loaded(*, coverage: bool) -> Any:
+def loaded(*, coverage: bool) -> schemathesis.BaseSchema:
     """The document as the library takes it; ``coverage``: each bound and each form of every parameter is tried too."""
     generation = {"deterministic": True, "with-security-parameters": False, "no-shrink": True}
     phases = {"coverage": {"enabled": coverage}, "examples": {"enabled": True}}
