@@ -13,6 +13,7 @@ from engine.manifests.gpu_labels import selected_gpu
 from engine.manifests.images import release_of
 from engine.manifests.variables import Variables
 
+SECRET = [{"name": "V", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]
 COMMAND = ["python3", "-m", "sglang.launch_server", "--model-path", "org/m"]
 
 
@@ -180,12 +181,29 @@ def test_values_from_elsewhere_are_known_where_the_manifest_holds_them(source: A
     assert found.unread == (() if known else ("SGLANG_V",))
 
 
+@pytest.mark.parametrize(
+    ("env", "more", "unknown"),
+    [
+        ([{"name": "S", "valueFrom": {"secretKeyRef": {}}}, {"name": "V", "value": "$(S)"}], [], ("$(S)",)),
+        ([{"name": "V", "value": "$(S)"}, {"name": "S", "value": "2"}], [], ()),
+        ([{"name": "V", "value": "$(S)"}, {"name": "S", "value": "2"}], [{"secretRef": {"name": "s"}}], ("$(S)",)),
+        ([{"name": "V", "value": "$(S)"}], [], ("$(S)",)),
+    ],
+)
+def test_a_value_that_is_made_of_an_unknown_one_is_unknown(env: Any, more: Any, unknown: tuple[str, ...]) -> None:
+    found = only(pod({"args": ["--tp", "$(V)"], "env": env, "envFrom": more}))
+    assert (found.arguments, found.unknown) == (("--tp", "$(S)"), unknown)
+
+
+def test_an_engine_s_variable_that_is_made_of_an_unknown_one_is_not_examined() -> None:
+    env = [*SECRET, {"name": "SGLANG_A", "value": "$(V)"}, {"name": "SGLANG_B", "value": "1"}]
+    found = only(pod({"env": env}))
+    assert (dict(found.environment), found.unread) == ({"SGLANG_B": "1"}, ("SGLANG_A",))
+
+
 def test_an_env_from_is_said_to_be_unread() -> None:
     found = only(pod({"envFrom": [{"configMapRef": {"name": "c"}}], "env": [{"name": "KEY", "valueFrom": {}}]}))
     assert found.unread == ("envFrom",)
-
-
-SECRET = [{"name": "V", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def _containers(pod: PodSpec, owner: str) -> Iterator[FoundLaunch]:
             )
             found = found_launch(words, variables.values, place)
             if found is not None:
-                yield replace(found, unread=variables.unread())
+                yield replace(found, environment=variables.known(found.environment), unread=variables.unread())
 
 
 def _annotated(metadata: Mapping[str, Any]) -> dict[str, str]:

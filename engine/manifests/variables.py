@@ -40,9 +40,14 @@ class Variables:
 
         return _REFERENCE.sub(value, word)
 
+    def known(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Those of the variables whose values hold nothing unknown."""
+        return {name: value for name, value in environment.items() if not any(mark in value for mark in self.unknown)}
+
     def unread(self) -> tuple[str, ...]:
         """The engine's variables without a known value, and ``envFrom`` where there may be more."""
-        names = sorted(name for name in self.elsewhere if name.startswith(_ENGINE))
+        without = self.elsewhere | (set(self.values) - set(self.known(self.values)))
+        names = sorted(name for name in without if name.startswith(_ENGINE))
         return (*names, *(["envFrom"] if self.more else []))
 
 
@@ -52,10 +57,15 @@ def variables_of(container: Mapping[str, Any], given: Mapping[str, str], metadat
     ``given`` are those that the workload's controller sets, ``metadata`` is the pod template's.
     """
     found = Variables(values=dict(given), more=bool(container.get("envFrom")))
-    entries = container.get("env")
-    for entry in entries if isinstance(entries, list) else []:
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-            continue
+    listed = container.get("env")
+    entries = [
+        entry
+        for entry in (listed if isinstance(listed, list) else [])
+        if isinstance(entry, Mapping) and isinstance(entry.get("name"), str)
+    ]
+    later = [str(entry["name"]) for entry in entries]
+    for entry in entries:
+        later.pop(0)
         name, value = entry["name"], entry.get("value")
         if not value and isinstance(entry.get("valueFrom"), Mapping):
             value = _downward(entry["valueFrom"], metadata)
@@ -66,8 +76,9 @@ def variables_of(container: Mapping[str, Any], given: Mapping[str, str], metadat
             found.values[name] = value
         else:
             found.values[name] = found.expanded("" if value is None else str(value))
+            # A name that is defined further down only stays as it is written: that is text, and known.
+            found.unknown -= {f"$({other})" for other in later if other not in found.elsewhere and not found.more}
         found.elsewhere.discard(name)
-    found.unknown.clear()  # only what stands in the words themselves matters, or is found there again
     return found
 
 
