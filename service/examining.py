@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from engine.comparison import compare
 from engine.errors import ConfigUnreadable
 from engine.launch import Launch
 from engine.launch_forms import launch_from_request
-from engine.preflight import Checked, check
+from engine.preflight import Checked, check_facts
 from service import jsontext
+from service.judgements import Judged
 from service.problem_types import LAUNCH_REJECTED
 from service.problems import Problem
 from service.security.redaction import secrets_of, without
@@ -24,11 +26,10 @@ from service.wiring import Services
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An examined launch and its answer, kept under ``id``; ``body`` is the answer's JSON."""
+    """An examined launch, kept under ``id``; ``body`` is the answer's JSON."""
 
     id: str
     checked: Checked
-    answer: Mapping[str, Any]
     body: bytes
 
     @property
@@ -38,8 +39,9 @@ class Answered:
 
     def problem(self, status: int, advice: str) -> Problem:
         """The problem that a rejected launch is where only an acceptable one will do."""
-        detail = f"{self.answer['summary']} {advice}".strip()
-        return Problem(LAUNCH_REJECTED, detail, status=status, extra={"validation": self.answer})
+        answer = json.loads(self.body)
+        detail = f"{answer['summary']} {advice}".strip()
+        return Problem(LAUNCH_REJECTED, detail, status=status, extra={"validation": answer})
 
 
 def examine(wired: Services, request: Mapping[str, Any], by: Asker = SERVICE) -> Answered:
@@ -66,26 +68,24 @@ def examined(
     begun = time.perf_counter()
     try:
         with wired.tracing.span("examine", **{"graphgate.model": launch.model.label}):
-            checked = check(launch, wired.resolver, wired.gate)
+            judged = _judged(wired, launch)
     except ConfigUnreadable as error:
         raise _in_the_request(error, launch) from None
-    verdict = checked.verdict
+    verdict = judged.checked.verdict
     wired.metrics.verdict(verdict, wired.gate, time.perf_counter() - begun)
-    answer: dict[str, Any] = {
-        "id": identity,
-        "created_at": time_of(identity),
-        "request": request,
-        **verdict.to_dict(),
-    }
+    made_at = time_of(identity)
+    told, summary, text = request, verdict.summary, judged.text
     secrets = secrets_of(launch)
     if secrets:
-        answer = without(answer, secrets)
-    body = jsontext.dumps(answer)
+        told, summary = without(request, secrets), without(summary, secrets)
+        text = jsontext.dumps(without(verdict.to_dict(), secrets))
+    head = f'{{"id":"{identity}","created_at":"{made_at}","request":'.encode()
+    body = b"%s%s,%s" % (head, jsontext.dumps(told), text[1:])
     row = ValidationRow(
         id=identity,
-        created_at=answer["created_at"],
+        created_at=made_at,
         verdict=verdict.verdict,
-        summary=answer["summary"],
+        summary=summary,
         model=launch.model.label,
         release=str(verdict.engine["version"]),
         gpu=str(verdict.hardware["name"]),
@@ -93,7 +93,12 @@ def examined(
         body=body.decode(),
         created_by=by.identity.owner,
     )
-    return Answered(identity, checked, answer, body), row
+    return Answered(identity, judged.checked, body), row
+
+
+def _judged(wired: Services, launch: Launch) -> Judged:
+    facts = wired.resolver.resolve(launch.model)
+    return wired.judgements.of(launch, facts, lambda: check_facts(launch, facts, wired.gate))
 
 
 def compare_releases(wired: Services, request: Mapping[str, Any]) -> bytes:

@@ -14,6 +14,7 @@ from engine.modes import Gate
 from service.admission.reviewing import Admission
 from service.fleet.opening import Fleet
 from service.jobs.embedded import EmbeddedWorker
+from service.judgements import Judgements
 from service.observation.metrics import Metrics
 from service.observation.tracing import Tracing
 from service.security.access import Guard
@@ -47,6 +48,7 @@ class Services:
     admission: Admission
     keeper: Keeper
     warm: Warm
+    judgements: Judgements
     examining: Workroom
     asking: Workroom
     probing: CapacityLimiter
