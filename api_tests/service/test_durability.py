@@ -70,6 +70,7 @@ def test_a_capture_whose_server_was_killed_runs_again_after_the_restart(tmp_path
         assert gone(pid), "the capture's process outlived its server"
     with running_server(tmp_path, GRAPHGATE_CAPTURE_LEASE_S="2") as server, server.client() as api:
         assert [wait_for_end(api, capture)["state"] for capture in (first, second)] == ["succeeded", "succeeded"]
+        assert list((tmp_path / "captures").iterdir()) == [], "no folder is left of either attempt"
         again = api.get(f"/v1/captures/{first}").json()
         assert again["attempts"] == 2
         with api.stream("GET", f"/v1/captures/{first}/events") as stream:
