@@ -64,13 +64,13 @@ def find_command(
     environment: Mapping[str, str] | None = None,
     *,
     field: str = FIELD,
-    positional: Sequence[str] = (),
+    positional: Sequence[str] | None = None,
     keep_missing: bool = False,
 ) -> ParsedCommand | None:
     """The first launch in a shell script; None where it starts no engine.
 
-    ``positional`` are the words behind ``sh -c SCRIPT``. With ``keep_missing`` a value that only a running shell could
-    know stays in the words, and the answer lists it.
+    ``positional`` are the words behind ``sh -c SCRIPT``, None where they are not known. With ``keep_missing`` a value
+    that only a running shell could know stays in the words, and the answer lists it.
 
     Raises:
         InvalidLaunch: a quote does not close, or a value is missing and ``keep_missing`` is not set.

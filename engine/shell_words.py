@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-=])((?:[^{}]|\{[^{}]*\})*))?\}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _SEPARATORS = ("&&", "||", ";", "|", "&", "\n", "(", ")")
-_POSITIONAL = re.compile(r"\{?([@*0-9#])\}?")
+_POSITIONAL = re.compile(r"([@*0-9#])|\{([@*0-9#])\}")
 _SPLIT = str.maketrans({" ": "\ue000", "\t": "\ue001", "\n": "\ue002"})
 """Blanks of an unquoted value, which split it into words, while they are told from quoted blanks."""
 _WHOLE = str.maketrans({"\ue000": " ", "\ue001": "\t", "\ue002": "\n"})
@@ -40,17 +40,20 @@ class Word:
 
 
 def statements(
-    script: str, environment: Mapping[str, str], *, field: str, positional: Sequence[str] = ()
+    script: str, environment: Mapping[str, str], *, field: str, positional: Sequence[str] | None = None
 ) -> Iterator[tuple[list[Word], dict[str, str]]]:
     """Each simple command of the script, with the environment that it would see.
 
-    ``positional`` are the words behind ``sh -c SCRIPT``: the first is ``$0``.
+    ``positional`` are the words behind ``sh -c SCRIPT``: the first is ``$0``; None where they are not known.
 
     Raises:
         InvalidLaunch: a quote does not close.
     """
     seen = dict(environment)
-    for words in _Reader(script, seen, field, positional).commands():
+    reader = _Reader(script, seen, field, positional)
+    for words in reader.commands():
+        if words[0].text in ("set", "shift"):
+            reader.positional = _set(words, reader.positional)
         command = [word for word in words if not (word.text == "export" and not word.missing)]
         if command and all(word.assigns for word in command):
             for word in command:
@@ -64,10 +67,24 @@ def statements(
             yield words, seen
 
 
+def _set(words: Sequence[Word], before: Sequence[str] | None) -> Sequence[str] | None:
+    """The positional parameters after ``set -- WORD ...`` or ``shift``."""
+    texts = [word.text for word in words]
+    if texts[0] == "shift":
+        count = int(texts[1]) if len(texts) > 1 and texts[1].isdecimal() else 1
+        return None if before is None else (*before[:1], *before[1 + count :])
+    if "--" not in texts:
+        return before
+    given = words[texts.index("--") + 1 :]
+    return None if any(word.missing for word in given) else ("sh", *(word.text for word in given))
+
+
 class _Reader:
     """One pass over a script; ``environment`` may change between two commands."""
 
-    def __init__(self, script: str, environment: Mapping[str, str], field: str, positional: Sequence[str]) -> None:
+    def __init__(
+        self, script: str, environment: Mapping[str, str], field: str, positional: Sequence[str] | None
+    ) -> None:
         self.script = script
         self.positional = positional
         self.environment = environment
@@ -199,16 +216,11 @@ class _Reader:
             return shown
         positional = _POSITIONAL.match(self.script, self.at + 1)
         if positional is not None:
-            self.at = positional.end()
-            value = self._positional(positional.group(1))
-            parts.append(value if quoted else value.translate(_SPLIT))
-            return None
+            return self._positional(parts, positional, quoted=quoted)
         braced = _BRACED.match(self.script, self.at + 1)
         named = braced or _NAME.match(self.script, self.at + 1)
         if named is None:
-            parts.append("$")
-            self.at += 1
-            return None
+            return self._other(parts, quoted=quoted)
         shown = self.script[self.at : named.end()]
         self.at = named.end()
         known = self.environment.get(named.group(1 if braced else 0))
@@ -235,13 +247,30 @@ class _Reader:
         self.at = len(self.script)
         return self.script[start:]
 
-    def _positional(self, name: str) -> str:
-        given = self.positional[1:]
-        if name == "@":
-            return _NEXT.join(given)
-        if name == "*":
-            return " ".join(given)
-        if name == "#":
-            return str(len(given))
-        index = int(name)
-        return self.positional[index] if index < len(self.positional) else ""
+    def _positional(self, parts: list[str], match: re.Match[str], *, quoted: bool) -> str | None:
+        self.at = match.end()
+        if self.positional is None:
+            parts.append(match.string[match.start() - 1 : match.end()])
+            return parts[-1]
+        given, name = self.positional[1:], match.group(1) or match.group(2)
+        value = {"@": _NEXT.join(given), "*": " ".join(given), "#": str(len(given))}.get(name)
+        if value is None:
+            index = int(name)
+            value = self.positional[index] if index < len(self.positional) else ""
+        parts.append(value if quoted else value.translate(_SPLIT))
+        return None
+
+    def _other(self, parts: list[str], *, quoted: bool) -> str | None:
+        """A dollar sign before something else: an expansion that only a shell can do, or itself."""
+        following = self.script[self.at + 1 : self.at + 2]
+        end = self.at + 1
+        if following == "{":
+            end = self.script.find("}", self.at) + 1 or len(self.script)
+        elif following == "'" and not quoted:
+            end = self.script.find("'", self.at + 2) + 1 or len(self.script)
+        elif following and following in "$?!-":
+            end = self.at + 2
+        shown = self.script[self.at : end]
+        self.at = end
+        parts.append(shown)
+        return shown if len(shown) > 1 else None

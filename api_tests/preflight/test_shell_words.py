@@ -42,6 +42,9 @@ POSITIONAL = [
     ("sglang serve org/m $@ $#", ["sh", "--a", "b c"]),
     ('sglang serve "$1" --tp "${2}" $3 "$*"', ["sh", "org/m", "8"]),
     ('sglang serve org/m "$@"', []),
+    ('set -- --tp 8; set -e; sglang serve org/m "$@" --x "$1"', ["sh", "a"]),
+    ('shift; sglang serve org/m "$@"', ["sh", "a", "--b", "c"]),
+    ('shift 2; set -u; sglang serve org/m "$@"', ["sh", "a", "b", "--c"]),
 ]
 
 
@@ -89,6 +92,20 @@ def test_what_starts_another_program_is_looked_through(before: str) -> None:
     parsed = find_command(f"{before} python3 -u -m sglang.launch_server --model-path org/m --tp 2")
     assert parsed is not None
     assert parsed.arguments == ("--model-path", "org/m", "--tp", "2")
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["${ARGS[@]}", "${NAME%.*}", "${#NAME}", "${NAME:+x}", "$((1 + 2))", "$$", "$?", "$'a\\nb'", "$@", "$1", "`date`"],
+)
+def test_what_only_a_shell_can_know_is_missing(word: str) -> None:
+    script = f"sglang serve org/m --a {word} --tp 8"
+    with pytest.raises(InvalidLaunch, match="is not known here"):
+        find_command(script)
+    parsed = find_command(script, keep_missing=True)
+    assert parsed is not None
+    assert parsed.missing == (word,)
+    assert parsed.arguments == ("--a", word, "--tp", "8")
 
 
 def test_missing_values_may_stay_in_the_words() -> None:

@@ -12,17 +12,23 @@ from engine.launch_forms import model_in
 from engine.manifests.found import FoundLaunch
 
 
-def found_launch(words: Sequence[str], environment: Mapping[str, str], found: FoundLaunch) -> FoundLaunch | None:
+def found_launch(
+    words: Sequence[str], environment: Mapping[str, str], found: FoundLaunch, *, image: object = None
+) -> FoundLaunch | None:
     """``found`` with the launch that the words start; None where they start no engine.
 
     A model that ``found`` names already wins over the one in the words. An image's own entry point may start the
-    engine: words that begin with an option and name a model are a launch too.
+    engine: words that begin with an option and name a model are a launch too, unless the image is named and is
+    none of this engine's, since other engines have such options too.
     """
     try:
         parsed = find_words(words, environment, field=found.path, keep_missing=True)
     except InvalidLaunch as error:
+        if not any("sglang" in word for word in words):
+            return None  # a script that cannot be read, and has nothing to do with the engine
         return replace(found, problem=f"{error.detail} {error.remedy}".strip(), model=None)
-    if parsed is None and words and words[0].startswith("--") and model_in(words)[0] is not None:
+    own = not isinstance(image, str) or "sgl" in image.lower()
+    if parsed is None and own and words and words[0].startswith("--") and model_in(words)[0] is not None:
         parsed = ParsedCommand(environment={}, arguments=tuple(words))
     if parsed is None:
         return None

@@ -33,7 +33,7 @@ def compose_launches(document: Mapping[str, Any], where: str = "") -> Iterator[F
             gpu_count=_gpus(service),
             unknown=tuple(sorted(unknown)),
         )
-        found = found_launch(words, environment, place)
+        found = found_launch(words, environment, place, image=service.get("image"))
         if found is not None:
             yield found
 

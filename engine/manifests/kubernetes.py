@@ -63,7 +63,7 @@ def _containers(pod: PodSpec, owner: str) -> Iterator[FoundLaunch]:
                 gpu_count=_gpus(container),
                 unknown=tuple(sorted(variables.unknown)),
             )
-            found = found_launch(words, variables.values, place)
+            found = found_launch(words, variables.values, place, image=container.get("image"))
             if found is not None:
                 yield replace(found, environment=variables.known(found.environment), unread=variables.unread())
 
