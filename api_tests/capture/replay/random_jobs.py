@@ -13,6 +13,7 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 
 import torch
 
@@ -20,6 +21,7 @@ from api_tests.capture.inside import captured
 from engine.capture.job import CaptureJob, CaptureOptions, PhasePlan
 from engine.capture.report import PhaseReport
 from engine.capture.shape import ModelShape
+from engine.capture.style import Routing, Style
 from engine.launch import Phase
 from engine.models.facts import LayerKind
 
@@ -34,6 +36,14 @@ RECURRENT: tuple[LayerKind, ...] = (
     "attention+mamba2",
 )
 OTHER: tuple[LayerKind, ...] = ("mlp", "moe")
+OF_ONE_MODEL: Mapping[str, LayerKind] = {
+    "jet": "gdn",
+    "bailing": "lightning",
+    "inkling": "attention+shortconv",
+    "zaya": "attention+shortconv",
+    "eagle": "rwkv",
+}
+"""Variant -> the recurrent layers that it has kernels of its own for."""
 
 
 def random_job(seed: int) -> CaptureJob:
@@ -42,6 +52,9 @@ def random_job(seed: int) -> CaptureJob:
     kinds = tuple(
         draw.choice(draw.choice((ATTENDING, RECURRENT, RECURRENT, OTHER))) for _ in range(draw.choice((1, 2, 2, 3)))
     )
+    variant = draw.choice((*OF_ONE_MODEL, *[""] * 10))
+    if variant:
+        kinds = (OF_ONE_MODEL[variant], *kinds[1:])
     kv_heads, key_heads = draw.choice((1, 2)), draw.choice((1, 2))
     experts = draw.choice((0, 0, 3))
     shape = ModelShape(
@@ -69,6 +82,7 @@ def random_job(seed: int) -> CaptureJob:
         q_lora_rank=draw.choice((0, 6)),
         kv_lora_rank=draw.choice((4, 8)),
         rope_dim=draw.choice((2, 4)),
+        style=_style(draw, variant),
     )
     plans = (
         PhasePlan(
@@ -91,6 +105,25 @@ def random_job(seed: int) -> CaptureJob:
     )
 
 
+def _style(draw: random.Random, variant: str) -> Style:
+    """How the layers are parametrised: what published models differ in."""
+    return Style(
+        variant=variant,
+        activation=draw.choice(("swiglu", "swiglu", "clamped_swiglu", "relu2")),
+        rope=draw.choice(("halves", "pairs", "none")),
+        head_norm=draw.choice((False, True)),
+        output_gate=draw.choice((False, True)),
+        sinks=draw.choice((False, True)),
+        mamba2_norm=draw.choice(("whole", "grouped", "none")),
+        mamba_norms=draw.choice(("none", "weighted", "weightless")),
+        routing=Routing(
+            scoring=draw.choice(("softmax", "sigmoid")),
+            selection_bias=draw.choice((False, True)),
+            shared=draw.choice(("none", "plain", "gated")),
+        ),
+    )
+
+
 def _sizes(draw: random.Random, largest: int) -> tuple[int, ...]:
     return tuple(sorted(draw.sample(range(1, largest + 1), draw.choice((1, 1, 2)))))
 
@@ -99,7 +132,8 @@ def expected(job: CaptureJob) -> dict[Phase, str]:
     """What must come out: the guard refuses full prefill exactly where recurrent layers have no tables yet."""
     prefill = job.plan("prefill")
     assert prefill is not None
-    recurrent = any(kind in RECURRENT for kind in job.shape.layer_kinds)
+    stateful = {*RECURRENT, *OF_ONE_MODEL.values()}
+    recurrent = any(kind in stateful for kind in job.shape.layer_kinds)
     untold = recurrent and prefill.backend == "full" and job.options.allocation == "decode-owned"
     return {"prefill": "guard_refused" if untold else "ok", "decode": "ok"}
 
