@@ -18,6 +18,7 @@ from service.admission.reviewing import Admission
 from service.context import RequestContext
 from service.fleet.opening import Fleet
 from service.idempotency import Idempotency
+from service.jobs.brokered import source_by
 from service.jobs.embedded import EmbeddedWorker
 from service.jobs.worker import CaptureWorker
 from service.judgements import Judgements
@@ -116,7 +117,8 @@ def create_app(settings: Settings, *, guarded: bool | None = None) -> FastAPI:
 async def _lifespan(app: FastAPI, settings: Settings, counted: Metrics, tracing: Tracing) -> AsyncIterator[None]:
     opening = partial(open_database, settings, connections=settings.threads + 8)
     database = await anyio.to_thread.run_sync(opening)
-    embedded = CaptureWorker(database, settings, metrics=counted, tracing=tracing)
+    open_source = source_by(settings)
+    embedded = CaptureWorker(database, settings, open_source=open_source, metrics=counted, tracing=tracing)
     worker = EmbeddedWorker(embedded) if settings.runs_worker else None
     fleet = Fleet(database, settings)
     resolver = ModelResolver(settings.models(), on_call=counted.hub_call)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from api_tests.fleet.device import CPU, H200
+from api_tests.fleet.device import CPU, H200, make_device
 from api_tests.fleet.fleets import Fleet
-from api_tests.fleet.parts import started, wait_until
+from api_tests.fleet.parts import answers, api_part, client, started, wait_until
 
 
 def test_each_capture_runs_where_it_can(fleet: Fleet) -> None:
@@ -62,3 +62,15 @@ def test_a_capture_that_begins_to_wait_later_says_so_too(fleet: Fleet) -> None:
         assert [fleet.ended(capture)["state"] for capture in (first, second)] == ["succeeded", "succeeded"]
     assert "No worker of the kind gpu is there" in fleet.events(second)
     assert [len(fleet.runs(capture)) for capture in (first, second)] == [2, 1]
+
+
+def test_the_api_s_own_worker_takes_what_is_sent_too(fleet: Fleet) -> None:
+    device = make_device(fleet.folder / "own", CPU, effects=fleet.folder / "effects", most_s=0.1)
+    own = {"GRAPHGATE_EMBEDDED_WORKER": "on", "GRAPHGATE_WORKER_PYTHON": str(device)}
+    server, url = api_part(fleet.folder, {**fleet.settings, **own}, "second-api")
+    with started(server), client(url) as second:
+        wait_until(lambda: answers(second), "the second API answers", part=server)
+        wait_until(lambda: fleet.kinds() == ["cpu"], "its worker registers")
+        assert fleet.ended(fleet.begin(device="cpu"))["state"] == "succeeded"
+        wait_until(lambda: fleet.redis.ask("LLEN", "capture.cpu") == ":0", "no message is left")
+        assert server.stop() == 0

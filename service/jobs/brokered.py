@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from service.fleet.broker import Broker, BrokerDown, Delivery
-from service.jobs.sources import DatabaseSource, Taken
+from service.fleet.broker import Broker, BrokerDown, Delivery, open_broker
+from service.fleet.machine import Machine
+from service.fleet.needs import queue_of
+from service.jobs.sources import DatabaseSource, Source, Taken
+from service.settings import Settings
 from service.store.queue import CaptureQueue
 
 _log = logging.getLogger("graphgate.worker")
@@ -88,3 +91,18 @@ class BrokerSource:
         self._try_at = time.monotonic() + _AGAIN_S
         self.close()
         self._open = ExitStack()
+
+
+def source_by(settings: Settings) -> Callable[[CaptureQueue, Machine], Source]:
+    """What opens a worker's source: the broker's queue of its kind, or without a broker the database.
+
+    Raises:
+        SettingsError: the broker of the settings cannot be used.
+    """
+    broker = open_broker(settings)
+
+    def open_source(queue: CaptureQueue, machine: Machine) -> Source:
+        source = DatabaseSource(queue)
+        return source if broker is None else BrokerSource(broker, [queue_of(machine.kind)], queue, source)
+
+    return open_source

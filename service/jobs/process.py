@@ -8,18 +8,14 @@ from types import FrameType
 
 from engine.capture.process import DEFAULT_PYTHON
 from service import logs
-from service.fleet.broker import open_broker
-from service.fleet.machine import Machine, examine
-from service.fleet.needs import queue_of
-from service.jobs.brokered import BrokerSource
-from service.jobs.sources import DatabaseSource, Source
+from service.fleet.machine import examine
+from service.jobs.brokered import source_by
 from service.jobs.worker import CaptureWorker
 from service.observation.endpoint import metrics_endpoint
 from service.observation.metrics import Metrics
 from service.observation.tracing import open_tracing
 from service.settings import Settings, SettingsError
 from service.store.opening import open_database
-from service.store.queue import CaptureQueue
 
 
 def run_worker(settings: Settings) -> None:
@@ -38,12 +34,7 @@ def run_worker(settings: Settings) -> None:
             f"The interpreter for captures, {python}, has no torch. "
             "Install it there: pip install 'graphgate[worker]', or set GRAPHGATE_WORKER_PYTHON to one that has it."
         )
-    broker = open_broker(settings)
-
-    def open_source(queue: CaptureQueue, machine: Machine) -> Source:
-        source = DatabaseSource(queue)
-        return source if broker is None else BrokerSource(broker, [queue_of(machine.kind)], queue, source)
-
+    open_source = source_by(settings)
     tracing, metrics = open_tracing("graphgate-worker"), Metrics()
     told: list[int] = []
 

@@ -60,7 +60,7 @@ class CaptureQueue:
                 .where(captures.c.state == "queued", wanted, self._fits)
                 .order_by(captures.c.id)
                 .limit(1)
-                .with_for_update(skip_locked=True)
+                .with_for_update(skip_locked=identity is None)  # the one that was asked for is worth a moment
             ).one_or_none()
             if row is None:
                 return None
