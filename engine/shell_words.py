@@ -26,6 +26,7 @@ _WHOLE = str.maketrans({"\ue000": " ", "\ue001": "\t", "\ue002": "\n"})
 _FIELDS = re.compile("[\ue000-\ue002]+")
 _NEXT = "\ue003"
 """Between the words of ``"$@"``."""
+_DECLARING = frozenset({"export", "local", "declare", "readonly"})
 _REDIRECTION = re.compile(r"(?:\d*|&)(?:>>|>\||>&|<<<|<<|<&|<>|>|<)")
 
 
@@ -106,7 +107,7 @@ class _Reader:
                     yield words
                 words = []
                 continue
-            words.extend(self._words())
+            words.extend(self._words(leading=all(word.assigns or word.text in _DECLARING for word in words)))
         if words:
             yield words
 
@@ -129,11 +130,12 @@ class _Reader:
         self.at = found.end()
         self._skip_blanks()
         if self.at < len(self.script) and self.script[self.at] not in ";|&\n":
-            list(self._words())
+            list(self._words(leading=False))
         return True
 
-    def _words(self) -> Iterator[Word]:
-        """The word that begins here; none or several where unquoted values are empty or hold blanks."""
+    def _words(self, *, leading: bool) -> Iterator[Word]:
+        """The word that begins here; none or several where unquoted values are empty or hold blanks. Only a leading one
+        assigns."""
         parts: list[str] = []
         missing: str | None = None
         begun = self.at
@@ -157,7 +159,7 @@ class _Reader:
                 self.at += 1
         text = "".join(parts)
         whole = text.translate(_WHOLE)
-        if bare not in "'\"$`" and _ASSIGNMENT.fullmatch(whole.replace(_NEXT, " ")):
+        if leading and bare not in "'\"$`" and _ASSIGNMENT.fullmatch(whole.replace(_NEXT, " ")):
             yield Word(text=whole.replace(_NEXT, " "), missing=missing, assigns=True)
             return
         source = self.script[begun : self.at]
@@ -225,12 +227,26 @@ class _Reader:
         self.at = named.end()
         known = self.environment.get(named.group(1 if braced else 0))
         if braced is not None and braced.group(2) and (known is None or (known == "" and ":" in braced.group(2))):
-            known = braced.group(3).strip("\"'")
+            known = self._default(braced.group(3))
         if known is None:
             parts.append(shown)
             return shown
         parts.append(known if quoted else known.translate(_SPLIT))
         return None
+
+    def _default(self, text: str) -> str | None:
+        """The word behind ``:-``, with its own expansions; None where one of them is not known."""
+        inner = _Reader(text, self.environment, self.field, self.positional)
+        parts: list[str] = []
+        while inner.at < len(text):
+            char = text[inner.at]
+            if char in "$`":
+                if inner._expansion(parts, quoted=True) is not None:
+                    return None
+            else:
+                parts.append(char if char not in "\"'" else "")
+                inner.at += 1
+        return "".join(parts)
 
     def _substitution(self) -> str:
         """``$(command)`` or the same in backticks, up to its end."""
@@ -253,7 +269,7 @@ class _Reader:
             parts.append(match.string[match.start() - 1 : match.end()])
             return parts[-1]
         given, name = self.positional[1:], match.group(1) or match.group(2)
-        value = {"@": _NEXT.join(given), "*": " ".join(given), "#": str(len(given))}.get(name)
+        value = {"@": (_NEXT if quoted else " ").join(given), "*": " ".join(given), "#": str(len(given))}.get(name)
         if value is None:
             index = int(name)
             value = self.positional[index] if index < len(self.positional) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ LINES = [
     "set -e\nif true; then sglang serve org/m --tp 8; else sglang other; fi",
     "{ sglang serve org/m --tp 8; }",
     "! sglang serve org/m --tp 8 || true",
+    'sglang serve ${MODEL:-org/$KNOWN} --a ${EMPTY:-$WORDS} --b "${NONE:-$KNOWN and $EMPTY}" c=$WORDS',
 ]
 GIVEN = {"KNOWN": "known", "EMPTY": "", "WORDS": "--a b  --c"}
 POSITIONAL = [
@@ -68,6 +70,42 @@ def test_positional_parameters_are_those_behind_the_script(line: str, positional
     assert [*([parsed.model] if parsed.model else []), *parsed.arguments] == by_the_shell(
         line, tmp_path / "words", positional
     )
+
+
+ATOMS = [
+    *(
+        "a",
+        "--x",
+        "a=b",
+        "{a}",
+        "''",
+        "'q r'",
+        "'\\'",
+        '"\\""',
+        "\\$K",
+        "a\\ b",
+        "$#",
+        "$1",
+        "x$1y",
+        '"$2"',
+        '"$*"',
+        '"$@"',
+    ),
+    *("$@", '"x$@y"', "$KNOWN", "${KNOWN}z", "z$KNOWN", '"d $KNOWN e"', "$EMPTY", '"$EMPTY"', "$WORDS", "x$WORDS"),
+    *('"$WORDS"', "a=$WORDS", "${NONE:-def x}", '"${NONE:-def x}"', "${EMPTY:-$KNOWN}", "$KNOWN$WORDS"),
+]
+AROUND = [("", ""), ("FOO=1 ", ""), ("set -e; ", ""), ("cd / && ", ""), ("X=$WORDS; ", ""), ("{ ", "; }"), ("( ", " )")]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_lines_are_read_as_the_shell_reads_them(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)  # noqa: S311 - lines to read, no secrets
+    before, behind = chance.choice(AROUND)
+    line = f"{before}sglang serve org/m {' '.join(chance.choices(ATOMS, k=8))}{behind}"
+    positional = chance.choice([["sh"], ["sh", "p1"], ["sh", "p 1", "--p2", ""]])
+    parsed = find_words(["sh", "-c", line, *positional], GIVEN)
+    assert parsed is not None
+    assert ["org/m", *parsed.arguments] == by_the_shell(line, tmp_path / "words", positional), line
 
 
 def test_a_script_that_runs_what_stands_behind_it() -> None:
