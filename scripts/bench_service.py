@@ -3,9 +3,9 @@
 The service runs as ``graphgate serve`` runs it, with its SQLite file in a temporary folder; the bare route in a process
 of its own under the same server program (uvicorn, uvloop, httptools, one process). A third process sends the same
 requests to both over kept connections, in turns, so that the machine's other load falls on both alike. The requests are
-launches of ``api_tests/conformance`` on catalogue models. They are sent twice: each made a launch that was never seen
-before, by a variable of its own in its environment, and as they are, so that after the first round each was asked
-before and its verdict is remembered. Memory is the service's resident set after a tenth of the requests and after all;
+launches of ``api_tests/conformance`` on catalogue models. First they are sent as they are, again and again, so that
+each was asked before and its verdict is remembered; then each as a launch that was never seen before, by a variable of
+its own in its environment. Memory is the service's resident set after the first turn of requests and after the last;
 processor time is of the server process, all its threads. At the end the answers that the database holds are counted.
 """
 
@@ -177,11 +177,12 @@ def run(asked: argparse.Namespace) -> None:
         service = Target(int(server.url.rpartition(":")[2]), server.process.pid)
         with bare_server(answers) as other:
             load(other, requests, connections, 500, Measured())
-            for _ in range(TURNS):
-                load(service, requests, connections, turn, new)
-                load(other, requests, connections, turn, bare)
-                load(service, seen, connections, turn, again)
-                memory.append(service.resident_mib)
+            for kind, sent in ((again, seen), (new, requests)):
+                load(service, sent, connections, len(sent), Measured())
+                for _ in range(TURNS):
+                    load(service, sent, connections, turn, kind)
+                    load(other, sent, connections, turn // 2, bare)
+                    memory.append(service.resident_mib)
         with contextlib.closing(sqlite3.connect(server.data / "graphgate.sqlite")) as database:
             (kept,) = database.execute("SELECT count(*) FROM validations").fetchone()
     size = statistics.mean(len(answer) for _, answer in taken)
@@ -196,9 +197,9 @@ def run(asked: argparse.Namespace) -> None:
         f"{bare.processor_s / new.processor_s:9.2f} never seen, {bare.processor_s / again.processor_s:.2f} asked before"
     )
     print(f"  {'of the bare route by processor time':<44} {ratios}")
-    grown = f"{memory[0]:9.0f} MiB after {2 * turn} requests, {memory[-1]:.0f} MiB after {2 * turn * TURNS}"
+    grown = f"{memory[0]:9.0f} MiB after {turn} requests, {memory[-1]:.0f} MiB after {2 * turn * TURNS}"
     print(f"  {'resident memory of the service':<44} {grown}")
-    expected = len(taken) + len(new.us) + len(again.us)
+    expected = 3 * len(taken) + len(new.us) + len(again.us)
     print(f"  {'answers kept in its database':<44} {kept:9d} of {expected}")
     if new.errors or again.errors or kept != expected:
         raise SystemExit("not every request was answered, or not every answer kept")

@@ -50,6 +50,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
 def loads(data: bytes, *, depth: int, items: int, loose: tuple[tuple[str, ...], ...] = ()) -> Any:
     """The value of a JSON text, each name once in its object, at most ``depth`` levels and ``items`` values.
 
@@ -63,7 +66,7 @@ def loads(data: bytes, *, depth: int, items: int, loose: tuple[tuple[str, ...], 
     except UnicodeDecodeError as error:
         raise JsonError(f"The body is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}.") from None
     try:
-        value = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_unique)
+        value = _DECODER.decode(text.removeprefix("\ufeff"))
     except RecursionError:
         raise JsonTooComplex(f"The JSON is nested too deep; the limit is {depth} levels.") from None
     except json.JSONDecodeError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from service.store.address import Address, file_address
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from service.store.sqlite import Sqlite
 
 T = TypeVar("T")
+_COMPILED: dict[tuple[str, str], SQLCompiler] = {}
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -113,6 +115,20 @@ def insert_new(connection: Connection, table: Table) -> postgresql.Insert | sqli
     if connection.dialect.name == "postgresql":
         return postgresql.insert(table).on_conflict_do_nothing()
     return sqlite.insert(table).on_conflict_do_nothing()
+
+
+def insert_texts(connection: Connection, table: Table, rows: Sequence[Mapping[str, str | None]]) -> None:
+    """Insert rows of a table whose columns all hold text, passing over those that are there already: as
+    :func:`insert_new` does, without looking at each value's type."""
+    dialect = connection.dialect.name
+    compiled = _COMPILED.get((table.name, dialect))
+    if compiled is None:
+        compiled = _COMPILED[table.name, dialect] = insert_new(connection, table).compile(dialect=connection.dialect)
+    if compiled.positional:
+        names = tuple(compiled.positiontup or ())
+        connection.exec_driver_sql(compiled.string, [tuple(row[name] for name in names) for row in rows])
+    else:
+        connection.exec_driver_sql(compiled.string, [dict(row) for row in rows])
 
 
 def _kind(address: Address, *, wait_s: float, connections: int) -> Sqlite | Postgresql:

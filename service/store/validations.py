@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select
 
-from service.store.database import Database, insert_new
+from service.store.database import Database, insert_texts
 from service.store.filters import Filter
 from service.store.tables import validation_rules, validations
 
@@ -47,9 +47,9 @@ class Validations:
         pairs = [{"rule": rule, "validation_id": row.id} for row in rows for rule in row.rules]
 
         def write(connection: Connection) -> None:
-            connection.execute(insert_new(connection, validations), values)
+            insert_texts(connection, validations, values)
             if pairs:
-                connection.execute(insert_new(connection, validation_rules), pairs)
+                insert_texts(connection, validation_rules, pairs)
 
         self._database.write_again(write)
 
