@@ -89,6 +89,7 @@ def test_progress_is_a_bar_on_a_terminal_and_leaves_no_trace() -> None:
     for stage in ("prefill capture", "decode capture", "prefill verify", "decode verify"):
         counts = [re.search(r"\d of \d", frame) for frame in frames if frame.startswith(f"{stage}: |")]
         assert [found[0] for found in counts if found][-1] == "2 of 2", frames
+    assert any(re.match(r"replays of each graph: \|.* 3 of 7", frame) for frame in frames)
     assert any(", size " in frame for frame in frames)
     assert "\n" not in drawn.decode()
     assert frames[-1] == ""

@@ -46,6 +46,12 @@ def _bar() -> Iterator[Callable[[CaptureEvent], None]]:
         totals: dict[str, int] = {}
 
         def show(event: CaptureEvent) -> None:
+            if event.name == "verify.turn":  # one more replay of every graph, of both phases
+                bar.set_description_str("replays of each graph", refresh=False)
+                bar.set_postfix_str("", refresh=False)
+                bar.total, bar.n = int(event.data["of"]), int(event.data["n"])
+                bar.refresh()
+                return
             phase, step, moment = _parts(event)
             if step not in _STEPS or moment not in ("begin", "size"):
                 return
