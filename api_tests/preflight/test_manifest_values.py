@@ -127,6 +127,22 @@ def test_the_gpu_is_what_every_node_that_may_be_taken_has(spec: dict[str, Any], 
     assert selected_gpu(spec) == gpu
 
 
+@pytest.mark.parametrize(
+    ("container", "mark"),
+    [
+        ({"resources": {"limits": {"amd.com/gpu": 8}}}, "amd.com/gpu"),
+        ({"resources": {"requests": {"huawei.com/Ascend910": 8}}}, "huawei.com/Ascend910"),
+        ({"image": "lmsysorg/sglang:v0.5.20-rocm700-mi30x"}, "rocm"),
+        ({"image": "lmsysorg/sglang:v0.5.20-cann8.3.rc1-910b"}, "cann"),
+    ],
+)
+def test_a_device_of_another_kind_is_not_examined_as_a_gpu(container: dict[str, Any], mark: str) -> None:
+    with pytest.raises(InvalidLaunch, match=f"another kind of device \\({mark}\\)"):
+        launch_of(only(pod(container)), Silence())
+    annotated = pod(container, metadata={"annotations": {"graphgate.dev/gpu": "H200"}})
+    assert launch_of(only(annotated), Silence()).gpu == "H200"
+
+
 def test_variables_see_earlier_ones_and_dollars_are_escaped() -> None:
     """kubernetes.io, "Define Dependent Environment Variables": order counts, ``$$(NAME)`` is kept."""
     env = [

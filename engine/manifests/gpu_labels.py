@@ -1,4 +1,4 @@
-"""Which GPU a pod's node selection names."""
+"""Which GPU a pod's node selection names, and whether it asks for a device of another kind."""
 
 from __future__ import annotations
 
@@ -13,11 +13,27 @@ _SHARED = "-SHARED"
 
 
 @cache
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = json.loads((Path(__file__).parent / "gpu_labels.json").read_text(encoding="utf-8"))
+    return table
+
+
 def _labels() -> Mapping[str, Mapping[str, str]]:
-    rows: dict[str, dict[str, str]] = json.loads(
-        (Path(__file__).parent / "gpu_labels.json").read_text(encoding="utf-8")
-    )["labels"]
+    rows: Mapping[str, Mapping[str, str]] = _table()["labels"]
     return rows
+
+
+def other_device(container: Mapping[str, Any]) -> str | None:
+    """The resource, or the part of the image's tag, that says that the container runs on another kind of device."""
+    asked = container.get("resources")
+    for part in ("limits", "requests"):
+        amounts = asked.get(part) if isinstance(asked, Mapping) else None
+        for name in amounts if isinstance(amounts, Mapping) else ():
+            if name in _table()["other_resources"]:
+                return str(name)
+    image = container.get("image")
+    tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2] if isinstance(image, str) else ""
+    return next((mark for mark in _table()["other_tags"] if mark in tag), None)
 
 
 def selected_gpu(spec: Mapping[str, Any]) -> str | None:

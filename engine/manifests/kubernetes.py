@@ -14,7 +14,7 @@ from typing import Any
 from engine.launch import ModelRef
 from engine.manifests.commands import found_launch
 from engine.manifests.found import FoundLaunch
-from engine.manifests.gpu_labels import selected_gpu
+from engine.manifests.gpu_labels import other_device, selected_gpu
 from engine.manifests.images import release_of
 from engine.manifests.templates import PodSpec, pod_specs
 from engine.manifests.variables import variables_of
@@ -64,7 +64,11 @@ def _containers(pod: PodSpec, owner: str) -> Iterator[FoundLaunch]:
                 unknown=tuple(sorted(variables.unknown)),
             )
             found = found_launch(words, variables.values, place, image=container.get("image"))
-            if found is not None:
+            other = other_device(container) if found is not None and "gpu" not in said else None
+            if found is not None and other is not None:
+                why = f"It is for another kind of device ({other}); NVIDIA GPUs are examined."
+                yield replace(place, problem=why, model=None)
+            elif found is not None:
                 yield replace(found, environment=variables.known(found.environment), unread=variables.unread())
 
 
