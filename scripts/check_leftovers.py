@@ -22,6 +22,7 @@ LEFTOVERS: tuple[tuple[str, re.Pattern[str]], ...] = (
         re.compile(r"--(?:extra-)?index-url|--find-links|PIP_(?:EXTRA_)?INDEX_URL|://(?:files|registry|deb)\."),
     ),
     ("a secret", re.compile(r"\bhf_[A-Za-z0-9]{30,}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b")),
+    ("an API key of graphgate", re.compile(r"\bgg_[a-z2-9]{8}_[\w-]{43}")),
     ("a merge conflict", re.compile(r"^(?:<{7}|>{7}) ")),
     ("an unfinished note", re.compile(r"\b(?:TODO|FIXME|XXX)\b")),
     ("a debugger", re.compile(r"^\s*(?:breakpoint\(\)|import i?pdb\b)")),

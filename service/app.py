@@ -106,7 +106,8 @@ def create_app(settings: Settings, *, guarded: bool | None = None) -> FastAPI:
     app.add_middleware(Idempotency)
     app.add_middleware(BodyLimits, settings=settings)
     on = settings.access != "off" if guarded is None else guarded
-    app.add_middleware(Access, table=table_of(app, settings), on=on)
+    local = guarded is False and settings.access == "auto"
+    app.add_middleware(Access, table=table_of(app, settings), on=on, local=local)
     app.add_middleware(Methods, allowed=allowed)
     app.add_middleware(VersionedMedia)
     app.add_middleware(RequestContext, metrics=counted, tracing=tracing)

@@ -102,6 +102,13 @@ UNAUTHENTICATED = ProblemType(
     "Send an API key, as `Authorization: Bearer gg_...` or `X-API-Key: gg_...`, or a bearer token of the identity "
     "provider where one is configured. `graphgate keys create` makes keys; `detail` says what was wrong with this one.",
 )
+NOT_LOCAL = ProblemType(
+    "not-local",
+    421,
+    "The request is for another host name",
+    "Without access control this service answers under loopback names alone, so that neither a web page nor a proxy "
+    "opens it to others. Set GRAPHGATE_ACCESS=required and make keys, or GRAPHGATE_ACCESS=off to let everybody in.",
+)
 INSUFFICIENT_SCOPE = ProblemType(
     "insufficient-scope",
     403,
@@ -183,6 +190,7 @@ _OWN = (
     QUEUE_FULL,
     STORE_UNAVAILABLE,
     UNAUTHENTICATED,
+    NOT_LOCAL,
     INSUFFICIENT_SCOPE,
     RATE_LIMITED,
     TOO_MANY_FAILURES,

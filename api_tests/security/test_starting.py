@@ -71,10 +71,37 @@ def test_with_a_key_it_starts_there_and_asks_for_it(tmp_path: Path) -> None:
         assert httpx.get(f"{url}/metrics", headers={"X-API-Key": key}, trust_env=False).status_code == 403
 
 
-def test_on_the_loopback_interface_nobody_is_asked(tmp_path: Path) -> None:
-    with serving(tmp_path, "127.0.0.1") as url:
-        assert httpx.get(f"{url}/v1/rules", trust_env=False).status_code == 200
-        assert httpx.get(f"{url}/metrics", trust_env=False).status_code == 200
+def test_on_the_loopback_interface_nobody_is_asked(local: str) -> None:
+    assert httpx.get(f"{local}/v1/rules", trust_env=False).status_code == 200
+    assert httpx.get(f"{local}/metrics", trust_env=False).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8000", 200),
+        ("localhost", 200),
+        ("[::1]:80", 200),
+        ("graphgate.localhost", 200),
+        ("attacker.example", 421),
+        ("127.0.0.1.attacker.example", 421),
+        ("localhost.attacker.example:8000", 421),
+        ("10.0.0.1", 421),
+        ("[bad", 421),
+        ("", 421),
+    ],
+)
+def test_the_open_service_answers_under_loopback_names_alone(local: str, host: str, status: int) -> None:
+    answer = httpx.get(f"{local}/v1/rules", headers={"Host": host}, trust_env=False)
+    assert answer.status_code == status
+    if status == 421:
+        assert answer.json()["type"] == "/problems/not-local"
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(tmp_path_factory.mktemp("local"), "127.0.0.1") as url:
+        yield url
 
 
 def test_metrics_are_opened_by_a_setting(tmp_path: Path) -> None:

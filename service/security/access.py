@@ -6,7 +6,9 @@ import ipaddress
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +18,7 @@ from service.observation.metrics import Metrics
 from service.problem_types import (
     IDENTITY_PROVIDER,
     INSUFFICIENT_SCOPE,
+    NOT_LOCAL,
     RATE_LIMITED,
     TOO_MANY_FAILURES,
     UNAUTHENTICATED,
@@ -24,6 +27,7 @@ from service.problems import Problem, request_id, response_to
 from service.security.credentials import credential
 from service.security.identity import EVERYBODY, NOBODY, Identity
 from service.security.keyring import Keyring
+from service.security.mode import is_loopback_address
 from service.security.oidc import Oidc, ProviderUnavailable
 from service.security.rates import Rates, Window
 from service.security.refusal import Refused
@@ -128,12 +132,14 @@ class Guard:
 
 
 class Access:
-    """ASGI middleware. ``on``: callers have to say who they are; otherwise everybody may do everything."""
+    """ASGI middleware. ``on``: callers have to say who they are; otherwise everybody may do everything, and where it
+    is ``local`` under a loopback name alone."""
 
-    def __init__(self, app: ASGIApp, table: ScopeTable, *, on: bool) -> None:
+    def __init__(self, app: ASGIApp, table: ScopeTable, *, on: bool, local: bool = False) -> None:
         self._app = app
         self._table = table
         self._on = on
+        self._local = local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -141,6 +147,10 @@ class Access:
             return
         state = scope.setdefault("state", {})
         if not self._on:
+            if self._local and not _is_local(next((value for name, value in scope["headers"] if name == b"host"), b"")):
+                problem = Problem(NOT_LOCAL, "This service answers on the loopback interface, under its names alone.")
+                await response_to(problem, scope)(scope, receive, send)
+                return
             state["identity"] = EVERYBODY
             await self._app(scope, receive, send)
             return
@@ -158,6 +168,17 @@ class Access:
             return
         state["identity"] = identity
         await self._app(scope, receive, send if window is None else _with_headers(send, window.headers))
+
+
+@lru_cache(maxsize=64)
+def _is_local(host: bytes) -> bool:
+    """Whether the header names this machine by a loopback address or as localhost. Names are not looked up: who owns
+    one decides what it means."""
+    try:
+        name = urlsplit(f"//{host.decode('ascii')}").hostname or ""
+    except ValueError:
+        return False
+    return name == "localhost" or name.endswith(".localhost") or is_loopback_address(name)
 
 
 def _with_headers(send: Send, headers: Mapping[str, str]) -> Send:

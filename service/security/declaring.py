@@ -15,6 +15,10 @@ _SCHEMES = {
     },
     "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "An API key (`gg_...`)."},
 }
+_NOT_LOCAL = {
+    "description": "A problem (RFC 9457): without access control only loopback names are answered",
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemOut"}}},
+}
 _HEADERS = {
     "401": {"WWW-Authenticate": "How to say who asks (RFC 6750)."},
     "429": {"Retry-After": "Seconds to wait."},
@@ -28,6 +32,7 @@ def declare_security(document: dict[str, Any]) -> None:
         for method, operation in operations.items():
             needed = ADDRESSES.get((method.upper(), path), "admin")
             operation["security"] = [] if needed == OPEN else [{name: [needed]} for name in _SCHEMES]
+            operation["responses"]["421"] = _NOT_LOCAL
             for status, names in _HEADERS.items():
                 if status in operation["responses"]:
                     operation["responses"][status]["headers"] = {

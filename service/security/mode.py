@@ -17,12 +17,18 @@ class AccessError(SettingsError):
         self.remedy = remedy
 
 
+def is_loopback_address(text: str) -> bool:
+    """Whether it is a loopback address, written out."""
+    try:
+        return ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        return False
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches the host; a name must mean loopback addresses alone."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        pass
+    if is_loopback_address(host.strip("[]")):
+        return True
     try:
         found = {entry[4][0] for entry in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):
