@@ -7,15 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torch
-
 from engine.capture.attention.batch import ForwardBatch
-from engine.capture.job import CaptureJob
-from engine.capture.report import PhaseReport
 from engine.capture.runners.base import CudaGraphRunner
 from engine.capture.runners.live import LiveBatches
 from engine.capture.runners.prefill import PrefillCudaGraphRunner
-from engine.capture.setup import CaptureSetup, Parts
+from engine.capture.setup import CaptureSetup
 from engine.launch import Phase
 
 CONTEXT = 16
@@ -43,16 +39,6 @@ class SizeTimes:
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "eager_to_replay": self.ratio}
-
-
-def captured(
-    job: CaptureJob, device: torch.device, parts: Parts | None = None
-) -> tuple[CaptureSetup, dict[Phase, PhaseReport]]:
-    """Capture and verify in this process."""
-    phases: dict[Phase, PhaseReport] = {}
-    setup = CaptureSetup(job, device, emit=lambda *_, **__: None, keep=phases.__setitem__, parts=parts)
-    setup.run()
-    return setup, phases
 
 
 def times(setup: CaptureSetup, rounds: int) -> Iterator[SizeTimes]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from _capture_times import captured, times
+from _capture_times import times
 
+from api_tests.capture.inside import captured, set_up
 from api_tests.capture.jobs import job as small_job
 from api_tests.capture.replay.faults import FAULTS
 from api_tests.capture.replay.random_jobs import random_job, wrong
@@ -76,7 +77,7 @@ def planned(model: str, device: Device, allocation: Allocation) -> tuple[Capture
 def in_this_process(model: str, device: torch.device, rounds: int) -> dict[str, Any]:
     """Each runner with tables of its own: captured, compared with eager, and timed by size."""
     job, facts = planned(model, _kind(device), "per-phase")
-    setup, phases = captured(job, device)
+    setup, phases = set_up(job, device)
     problems = _unlike(phases, {"prefill": "ok", "decode": "ok"})
     sizes = [row.to_dict() for row in times(setup, rounds)]
     said = {
@@ -123,7 +124,7 @@ def clean_runs(count: int, device: torch.device) -> dict[str, Any]:
     replays = 0
     for seed in range(count):
         job = random_job(seed)
-        _, phases = captured(job, device)
+        phases = captured(job, device=device)
         problems += wrong(job, phases)
         replays += sum(len(graph.replays) for report in phases.values() for graph in report.graphs)
     return {"name": "clean runs", "runs": count, "replays": replays, "problems": problems}
@@ -138,7 +139,7 @@ def planted_faults(device: torch.device, most: int | None = None) -> dict[str, A
     found: dict[str, Any] = {}
     problems: list[str] = []
     for fault in sorted(FAULTS, key=lambda one: "capture_failed" in one.outcome)[:most]:
-        _, phases = captured(replace(job, id=str(fault), replays=4), device, fault.parts)
+        phases = captured(replace(job, id=str(fault), replays=4), fault.parts, device)
         outcome = (phases["prefill"].outcome, phases["decode"].outcome)
         found[str(fault)] = list(outcome)
         if outcome != fault.outcome:

@@ -42,13 +42,15 @@ def job(family: str) -> CaptureJob:
 def run(asked: argparse.Namespace) -> None:
     """Measure and print."""
     import torch  # as late as this: the other sections need none
-    from _capture_times import captured, times
+    from _capture_times import times
+
+    from api_tests.capture.inside import set_up
 
     torch.set_num_threads(1)
     with_gpu = torch.cuda.is_available() and asked.capture_device != "cpu"
     device = torch.device("cuda" if with_gpu else "cpu")
     for family, model in MODELS.items():
-        setup, phases = captured(job(family), device)
+        setup, phases = set_up(job(family), device)
         outcomes = ", ".join(f"{phase} {report.outcome}" for phase, report in phases.items())
         where = torch.cuda.get_device_name(device) if with_gpu else "one thread of a CPU"
         print(f"Captures, {setup.recorder.claim} on {where}: {family} ({model}), replay against eager: {outcomes}")

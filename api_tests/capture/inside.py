@@ -1,4 +1,4 @@
-"""A capture in this process, with parts of the test's own."""
+"""A capture in this process, with parts of the caller's own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ from engine.capture.report import PhaseReport
 from engine.capture.setup import CaptureSetup, Parts
 from engine.launch import Phase
 
+CPU = torch.device("cpu")
 
-def captured(planned: CaptureJob, parts: Parts | None = None) -> dict[Phase, PhaseReport]:
-    """The phases' reports of a capture on the CPU."""
+
+def set_up(
+    planned: CaptureJob, device: torch.device = CPU, parts: Parts | None = None
+) -> tuple[CaptureSetup, dict[Phase, PhaseReport]]:
+    """Capture and verify; what was set up for it, with its graphs, and the phases' reports."""
     phases: dict[Phase, PhaseReport] = {}
-    CaptureSetup(planned, torch.device("cpu"), emit=lambda *_, **__: None, keep=phases.__setitem__, parts=parts).run()
-    return phases
+    setup = CaptureSetup(planned, device, emit=lambda *_, **__: None, keep=phases.__setitem__, parts=parts)
+    setup.run()
+    return setup, phases
+
+
+def captured(planned: CaptureJob, parts: Parts | None = None, device: torch.device = CPU) -> dict[Phase, PhaseReport]:
+    """The phases' reports of a capture."""
+    return set_up(planned, device, parts)[1]

@@ -16,7 +16,7 @@ from engine.verdict import PhaseGraph
 
 __all__ = ["CaptureJob", "CaptureOptions", "PhasePlan", "choose_sizes", "job_for"]
 
-JOB_VERSION = 1
+JOB_VERSION = 2
 
 CPU_SIZES = 3
 CPU_LARGEST: Mapping[Phase, int] = {"prefill": 64, "decode": 16}
