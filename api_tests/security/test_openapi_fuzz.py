@@ -28,7 +28,12 @@ def loaded(*, coverage: bool) -> schemathesis.BaseSchema:
     """The document as the library takes it; ``coverage``: each bound and each form of every parameter is tried too."""
     generation = {"deterministic": True, "with-security-parameters": False, "no-shrink": True}
     phases = {"coverage": {"enabled": coverage}, "examples": {"enabled": True}}
-    config = {"suppress-health-check": ["all"], "generation": generation, "phases": phases}
+    config = {
+        "suppress-health-check": ["all"],
+        "generation": generation,
+        "phases": phases,
+        "cache": {"enabled": False},
+    }
     return schemathesis.openapi.from_dict(DOCUMENT, config=SchemathesisConfig.from_dict(config))
 
 
