@@ -1,6 +1,7 @@
 """What the SGLang plugin changes in each release: the table of named launches, and every recorded launch again.
 
-    python scripts/plugin_table.py [--material DIR] [--release 0.5.23 ...] [--named-only] [--oracle PROGRAM]
+    python scripts/plugin_table.py [--material DIR] [--release 0.5.23 ...] [--gpu H100 ...] [--recorded-only]
+                                   [--named-only] [--oracle PROGRAM]
 
 Asked is the real engine, with the plugin and without it, on a machine that pretends to have a GPU. The optional
 material folder (``../shared`` beside the checkout) holds the program that runs it (``oracle/oracle``), the models and
@@ -62,6 +63,11 @@ OTHERS: dict[str, tuple[str, str | None]] = {
     "gpt-oss": ("openai--gpt-oss-20b.json", None),
     "Granite without mamba": ("ibm-granite--granite-4-8b-dense-hybrid.json", None),
     "Inkling": ("_partial/thinkingmachines--Inkling-Small.json", None),
+}
+
+LABELS = {
+    "unlocked": "Qwen3-Next, lock on the prefill backend dropped",
+    "outside": "a hybrid model registered from outside",
 }
 
 
@@ -126,18 +132,27 @@ def named(oracle: Path, releases: list[str], plugins: Path, models: Path) -> lis
     for title, table in (("full prefill by name, without -> with", rows), ("other checks, without -> with", facts)):
         print(f"\n{title}")
         for name, cells in table.items():
-            same = cells[0] if len(set(cells)) == 1 else None
-            text = f"{same} in all" if same else "; ".join(f"{r} {c}" for r, c in zip(releases, cells, strict=True))
-            print(f"  {name:56} {text}")
+            where: dict[str, list[str]] = collections.defaultdict(list)
+            for release, cell in zip(releases, cells, strict=True):
+                where[cell].append(release)
+            text = "; ".join(f"{cell} in {_several(places)}" for cell, places in where.items())
+            print(f"  {LABELS.get(name, name):56} {text}")
     return wrong
 
 
-def recorded(oracle: Path, release: str, plugins: Path, material: Path) -> tuple[collections.Counter[str], list[str]]:
-    """The recorded launches of one release, put to it again with the plugin."""
+def _several(releases: list[str]) -> str:
+    """Releases that follow each other, in short."""
+    return releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+
+
+def recorded(
+    oracle: Path, release: str, plugins: Path, material: Path, gpus: list[str] | None
+) -> tuple[collections.Counter[str], list[str]]:
+    """The recorded launches of one release (on these GPUs, or all), put to it again with the plugin."""
     groups: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
     with gzip.open(material / "golden" / "dev.jsonl.gz", "rt", encoding="utf-8") as lines:
         for case in map(json.loads, lines):
-            if case["version"] == release:
+            if case["version"] == release and (gpus is None or case["gpu"] in gpus):
                 groups[case["gpu"]].append(case)
     count, wrong = collections.Counter[str](), []
     for gpu, cases in sorted(groups.items()):
@@ -213,17 +228,19 @@ def main() -> int:
     )
     reader.add_argument("--oracle", type=Path)
     reader.add_argument("--release", action="append", choices=RELEASES)
+    reader.add_argument("--gpu", action="append")
     reader.add_argument("--named-only", action="store_true")
+    reader.add_argument("--recorded-only", action="store_true")
     asked = reader.parse_args()
     oracle, releases = asked.oracle or asked.material / "oracle" / "oracle", asked.release or list(RELEASES)
     with tempfile.TemporaryDirectory() as folder:
         plugins = install(Path(folder))
-        wrong = named(oracle, releases, plugins, asked.material / "models")
+        wrong = [] if asked.recorded_only else named(oracle, releases, plugins, asked.material / "models")
         if not asked.named_only:
             columns = ("launches", "same", "refused", "different", "GG101", "both")
             print(f"\nrecorded launches, asked again with the plugin\n  {'':8}" + "".join(f"{c:>11}" for c in columns))
             for release in releases:
-                count, more = recorded(oracle, release, plugins, asked.material)
+                count, more = recorded(oracle, release, plugins, asked.material, asked.gpu)
                 print(f"  {release:8}" + "".join(f"{count[c]:11d}" for c in columns), flush=True)
                 wrong += more
     for line in wrong:

@@ -25,6 +25,7 @@ PROBE = ROOT / "scripts" / "_plugin_probe.py"
 NEWEST = "0.5.23"
 RELEASES = (*filter(None, os.environ.get("GRAPHGATE_ENGINES", "").split(",")), NEWEST)
 FULL = ["--cuda-graph-backend-prefill", "full"]
+pytestmark = pytest.mark.timeout(900)  # importing the engine takes ten seconds on an idle machine
 JSON = ["--cuda-graph-config", '{"prefill": {"backend": "full"}}']
 
 NEXT = {

@@ -154,7 +154,7 @@ def test_nobody_listening(newest: FakeEngine) -> None:
 
 
 def test_a_slow_service(newest: FakeEngine) -> None:
-    with stand_in(verdict("accepted"), after_s=3) as there:
+    with stand_in(verdict("accepted"), after_s=1) as there:
         assert "timed out" in _no_verdict(newest, there.url, GRAPHGATE_TIMEOUT="0.2")
 
 
