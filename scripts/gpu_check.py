@@ -124,7 +124,7 @@ def main() -> int:
         print(f"gpu_check cannot run: {why}", file=sys.stderr)
         return 2
     import torch
-    from _gpu_parts import MODELS, clean_runs, in_a_worker, in_this_process, planted_faults
+    from _gpu_parts import IN_WORKERS, MODELS, clean_runs, in_a_worker, in_this_process, planted_faults
 
     torch.set_num_threads(1)
     measured = device.type == "cuda"
@@ -143,10 +143,10 @@ def main() -> int:
     models, values = asked.models or MODELS, result.values
     if "models" in asked.steps:
         for model in models:
-            result.step(f"{model}, per-phase", partial(in_this_process, model, device, asked.rounds), values["models"])
+            result.step(model, partial(in_this_process, model, device, asked.rounds), values["models"])
     if "workers" in asked.steps:
-        for model in models:
-            result.step(f"{model}, decode-owned", partial(in_a_worker, model, asked.device), values["workers"])
+        for model in asked.models or IN_WORKERS:
+            result.step(f"{model}, in a worker", partial(in_a_worker, model, asked.device), values["workers"])
     if "clean" in asked.steps:
         result.step("clean runs over random shapes", partial(clean_runs, asked.clean_runs, device), values["clean"])
     if "faults" in asked.steps:

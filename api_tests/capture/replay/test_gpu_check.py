@@ -60,23 +60,29 @@ def test_times_and_bytes_of_each_size(rehearsal: dict[str, Any]) -> None:
         for row in model["sizes"]:
             assert min(row[key] for key in ("capture_s", "eager_s", "replay_s", "graph_s", "pool_bytes")) > 0
             assert row["eager_to_replay"] == pytest.approx(row["eager_s"] / row["replay_s"])
-        for phase in ("prefill", "decode"):
-            for graph in model["phases"][phase]["graphs"]:
-                assert max(graph["max_rel"], graph["state_rel"]) <= graph["tolerance"]
-                assert (graph["intruded"], graph["replays"]) == (0, 7)
+        compared = [
+            graph for phases in model["allocations"].values() for one in phases.values() for graph in one["graphs"]
+        ]
+        assert len(compared) == (8 if model["hybrid"] == "none" else 6)
+        for graph in compared:
+            assert max(graph["max_rel"], graph["state_rel"]) <= graph["tolerance"]
+            assert (graph["intruded"], graph["replays"]) == (0, 7)
 
 
 def test_both_orders_and_the_faults(rehearsal: dict[str, Any]) -> None:
-    outcomes = [
-        (one["allocation"], one["phases"]["prefill"]["outcome"], one["phases"]["decode"]["outcome"])
-        for one in (*rehearsal["models"], *rehearsal["workers"])
-    ]
-    owned = "decode-owned"
-    assert outcomes == [
-        *[("per-phase", "ok", "ok")] * 2,
-        (owned, "ok", "ok"),
-        (owned, "guard_refused", "ok"),
-    ]
+    found = {
+        (model["name"], allocation): (phases["prefill"]["outcome"], phases["decode"]["outcome"])
+        for model in rehearsal["models"]
+        for allocation, phases in model["allocations"].items()
+    }
+    attention, hybrid = REHEARSED
+    assert found == {
+        (attention, "per-phase"): ("ok", "ok"),
+        (attention, "decode-owned"): ("ok", "ok"),
+        (hybrid, "per-phase"): ("ok", "ok"),
+        (hybrid, "decode-owned"): ("guard_refused", "ok"),
+    }
+    assert [worker["phases"]["prefill"]["outcome"] for worker in rehearsal["workers"]] == ["ok", "guard_refused"]
     assert "state_indices_list" in rehearsal["workers"][1]["phases"]["prefill"]["error"]
     (faults,) = rehearsal["faults"]
     assert faults["planted"] == len(faults["outcomes"]) == 4
