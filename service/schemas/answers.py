@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Answer(BaseModel):
@@ -180,6 +180,7 @@ class ValidationBrief(Answer):
     release: str
     gpu: str
     rules: list[str]
+    created_by: str | None = Field(description="Whose it is; null where nobody had to say who they are.")
 
 
 class ValidationsPage(Answer):
@@ -204,6 +205,7 @@ class CaptureBrief(Answer):
     cancel_requested: bool
     reason: str | None
     validation_id: str
+    created_by: str | None = Field(description="Whose it is; null where nobody had to say who they are.")
     waiting_for: str | None
 
 
