@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.launch_forms import launch_from_request
+from engine.launch import Launch
 from service.examining import Answered, examined
 from service.problem_types import OVERLOADED
 from service.problems import Problem
@@ -17,8 +17,9 @@ SMALL = 16_384
 """Bytes of a request up to which its launch is read on the event loop: a tenth of a millisecond."""
 
 
-async def answer_one(wired: Services, request: Mapping[str, Any], by: Asker, *, size: int) -> Answered:
-    """The answer to a request of ``size`` bytes, kept.
+async def answer_one(wired: Services, request: Mapping[str, Any], by: Asker, launch: Launch | None) -> Answered:
+    """The answer to a request, kept. ``launch``: what the request describes; None: a thread finds out, since the
+    request is large.
 
     A launch is examined on the event loop, in a fraction of a millisecond, where its model and its release are at hand;
     else by a thread, so that a hub, a file or a large request keeps nobody waiting.
@@ -28,7 +29,6 @@ async def answer_one(wired: Services, request: Mapping[str, Any], by: Asker, *, 
         Problem: the service is overloaded.
     """
     identity = by.new_id("val")
-    launch = launch_from_request(request) if size <= SMALL else None
     if launch is not None and wired.warm.knows(launch) and wired.resolver.at_hand(launch.model):
         answered, row = examined(wired, request, by, identity, launch)
     else:

@@ -24,10 +24,10 @@ PARSED = "graphgate.parsed"
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The value of a body of ``size`` bytes."""
+    """A body and its value."""
 
     value: Any
-    size: int
+    body: bytes
 
 
 class BodyLimits:
@@ -49,7 +49,7 @@ class BodyLimits:
                 return
             if body:
                 _check_type(headers)
-                scope.setdefault("state", {})[PARSED] = Parsed(self._json(body), len(body))
+                scope.setdefault("state", {})[PARSED] = Parsed(self._json(body), body)
         except Problem as problem:
             await response_to(problem, scope)(scope, receive, send)
             return

@@ -7,16 +7,22 @@ What is not quite as it should be takes the framework's way, and has its errors:
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.errors import QuestionError
-from service.answering import answer_one
+from engine.launch import Launch
+from engine.launch_forms import launch_from_request
+from service.answering import SMALL, answer_one
 from service.handlers import store_problem
-from service.limits import PARSED
+from service.limits import PARSED, Parsed
 from service.problems import Problem, from_question, response_to
 from service.schemas.requests import ValidationRequest
 from service.security.trail import asker_of
@@ -34,6 +40,14 @@ class _Route:
 _ROUTE = _Route()
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A valid request, and the launch that it describes; None: it is too large to find that out here."""
+
+    request: Mapping[str, Any]
+    launch: Launch | None
+
+
 class Shortcut:
     """ASGI middleware, the innermost: below access control, limits and idempotency."""
 
@@ -46,18 +60,20 @@ class Shortcut:
             return
         parsed = scope["state"].get(PARSED)
         try:
-            request = None if parsed is None else ValidationRequest.model_validate(parsed.value)
+            read = None if parsed is None else _read(parsed)
         except ValidationError:
-            request = None
-        if parsed is None or request is None:
+            read = None
+        except QuestionError as error:
+            scope["route"] = _ROUTE
+            await response_to(from_question(error), scope)(scope, receive, send)
+            return
+        if read is None:
             await self._app(scope, receive, send)
             return
         scope["route"] = _ROUTE
         wired = scope["app"].state.services
         try:
-            answered = await answer_one(
-                wired, request.model_dump(exclude_unset=True), asker_of(scope), size=parsed.size
-            )
+            answered = await answer_one(wired, read.request, asker_of(scope), read.launch)
         except Problem as problem:
             await response_to(problem, scope)(scope, receive, send)
         except QuestionError as error:
@@ -69,3 +85,20 @@ class Shortcut:
             headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": body})
+
+
+def _read(parsed: Parsed) -> _Read:
+    if len(parsed.body) > SMALL:
+        return _Read(_valid(parsed.value), None)
+    return _read_small(parsed.body)
+
+
+@lru_cache(maxsize=512)
+def _read_small(body: bytes) -> _Read:
+    """Requests come again and again, to the byte."""
+    request = _valid(json.loads(body))
+    return _Read(request, launch_from_request(request))
+
+
+def _valid(value: Any) -> Mapping[str, Any]:
+    return ValidationRequest.model_validate(value).model_dump(exclude_unset=True)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from service.answering import answer_one
+from engine.launch_forms import launch_from_request
+from service.answering import SMALL, answer_one
 from service.conditional import unchanging
 from service.routes._common import Nothing, answer, before, missing, page, problems, visible
 from service.schemas.answers import ValidationOut, ValidationsPage
@@ -28,8 +29,9 @@ async def validate(
     body: ValidationRequest, query: Annotated[ValidateQuery, Query()], by: Asking, wired: Wired, request: Request
 ) -> Response:
     """Answers 200 whatever the verdict is; with `strict=true` a rejected launch answers 422, for `curl --fail`."""
-    size = len(await request.body())
-    answered = await answer_one(wired, body.model_dump(exclude_unset=True), by, size=size)
+    asked = body.model_dump(exclude_unset=True)
+    launch = launch_from_request(asked) if len(await request.body()) <= SMALL else None
+    answered = await answer_one(wired, asked, by, launch)
     if query.strict and answered.rejected:
         raise answered.problem(422, "")
     return answer(answered.body)
