@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from api_tests.chaos.fleet import ENDED, VICTIMS, Found, fleet
 
-COLUMNS = ("seed", "accepted", *ENDED, "begun again", *dict.fromkeys(VICTIMS), "refused", "seconds", "broken")
+COLUMNS = ("seed", "accepted", *ENDED, "begun again", "struck", *dict.fromkeys(VICTIMS), "refused", "seconds", "broken")
 
 
 def main(words: list[str]) -> int:
@@ -42,7 +42,9 @@ def _one(seed: int, folder: Path) -> int:
     killed = [chaos.kills[victim] for victim in dict.fromkeys(VICTIMS)]
     states = [found.states[state] for state in ENDED]
     seconds = f"{chaos.seconds:.0f}"
-    _print((seed, len(chaos.accepted), *states, found.repeated, *killed, chaos.refused, seconds, len(wrong)))
+    _print(
+        (seed, len(chaos.accepted), *states, found.repeated, found.struck, *killed, chaos.refused, seconds, len(wrong))
+    )
     for line in wrong:
         print(f"  {line}")
     return len(wrong)

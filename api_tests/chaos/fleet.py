@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from api_tests.fleet.device import CPU, H200, make_device, runs, unended
+from api_tests.fleet.device import CPU, H200, make_device, running, runs
 from api_tests.fleet.parts import Part, answers, api_part, client, wait_until, worker_part
 from api_tests.postgres import PostgresServer, running_postgres
 from api_tests.redis_server import RedisServer, running_redis
@@ -79,7 +79,7 @@ class Chaos:
                     if answer.status_code == 202:
                         self.accepted.append(answer.json()["id"])
                         if dice.random() < 0.1:
-                            self._cancel(api, dice.choice(self.accepted))
+                            self._cancel(api, dice.choice(self.accepted[-20:]))
                         continue
                     self.refused += 1
                     assert answer.status_code == 503, answer.text
@@ -91,7 +91,7 @@ class Chaos:
 
     def _kill(self, victim: str, dice: random.Random) -> None:
         pause = dice.uniform(0.0, 0.6)
-        worker = self._busy(dice)
+        worker = self._busy(dice) if victim == "worker" else self.workers[0]
         parts: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
             "worker": (worker.kill, worker.start),
             "child": (self._kill_a_child, lambda: None),
@@ -105,15 +105,25 @@ class Chaos:
         time.sleep(pause)
         start()
 
+    def _running(self) -> dict[str, Any] | None:
+        """The run that began last of those that go on, waited for a moment."""
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            for run in running(self.effects):
+                return run
+            time.sleep(0.01)
+        return None
+
     def _kill_a_child(self) -> None:
-        for run in unended(self.effects)[:1]:
+        run = self._running()
+        if run is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(run["pid"], signal.SIGKILL)
 
     def _busy(self, dice: random.Random) -> Part:
-        """The worker that began a capture last, if it still runs it; otherwise any."""
-        devices = [run["device"] for run in unended(self.effects)[:1]]
-        return next((part for part in self.workers if part.name in devices), dice.choice(self.workers))
+        """A worker that runs a capture; any, where none does."""
+        run = self._running()
+        return next((part for part in self.workers if run and part.name == run["device"]), dice.choice(self.workers))
 
     def _wait_for_progress(self, share: float) -> None:
         """Until that share of the captures has been begun; not long, since what was killed may be why it is not."""
@@ -227,8 +237,17 @@ class Found:
         return [f"{identity} reports the run {reported} of {begun}, of which {ended} ended"]
 
     @property
+    def struck(self) -> int:
+        """How many captures have a run that began and never ended: the chaos did hit."""
+        return sum(
+            {run["run"] for run in runs_of if run["what"] == "begin"}
+            > {run["run"] for run in runs_of if run["what"] == "end"}
+            for runs_of in self.runs.values()
+        )
+
+    @property
     def repeated(self) -> int:
-        """How many captures were begun more than once: the chaos did hit."""
+        """How many captures were begun more than once."""
         return sum(len([run for run in runs_of if run["what"] == "begin"]) > 1 for runs_of in self.runs.values())
 
 

@@ -57,11 +57,15 @@ def runs(effects: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def unended(effects: Path) -> list[dict[str, Any]]:
-    """The runs that began and have not said that they ended, the newest first."""
+def running(effects: Path) -> list[dict[str, Any]]:
+    """The runs that began and have not ended, the newest first; those whose process is gone are left out."""
     found = runs(effects)
     over = {run["run"] for run in found if run["what"] == "end"}
-    return [run for run in reversed(found) if run["what"] == "begin" and run["run"] not in over]
+    return [
+        run
+        for run in reversed(found)
+        if run["what"] == "begin" and run["run"] not in over and Path(f"/proc/{run['pid']}").exists()
+    ]
 
 
 def main(told: str) -> None:
