@@ -29,6 +29,9 @@ _KEPT = 512
 _INLINES = 256
 _LONGEST_INLINE = 65_536
 _HURRIED = 32
+_STILL_S = 1.0
+"""What is at hand holds for this long at least."""
+
 _Key = tuple[str, str | None]
 
 
@@ -98,14 +101,14 @@ class ModelResolver:
         return self._by_id((model_id, revision), wait_s)
 
     def at_hand(self, ref: ModelRef) -> bool:
-        """Whether :meth:`resolve` answers from memory at this moment, without the hub, a file or much work."""
+        """Whether :meth:`resolve`, called now, answers from memory: without the hub, a file or much work."""
         if ref.id is None or ref.path is not None or ref.config is not None:
             return False
         if ref.revision is None and self.settings.prefer == "catalogue" and catalogue.find(ref.id) is not None:
             return True
         with self._lock:
             entry = self._entries.get((ref.id, ref.revision))
-        return entry is not None and entry.facts is not None and time.monotonic() < entry.until
+        return entry is not None and entry.facts is not None and time.monotonic() + _STILL_S < entry.until
 
     def _inline(self, config: Mapping[str, Any]) -> ModelFacts:
         """The same object for an equal config, so that what was derived from it before is found again."""
