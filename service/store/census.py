@@ -14,8 +14,8 @@ from service.store.tables import captures, workers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
-    """One look. ``states`` counts captures that wait, run, or were given up; ``oldest_s`` is the age of the oldest waiting one, in
-    seconds, 0 where none waits; ``workers`` counts those alive, by kind."""
+    """One look. ``states`` counts captures that wait, run, or were given up; ``oldest_s`` is the age of the oldest
+    waiting one, in seconds, 0 where none waits; ``workers`` counts those alive, by kind."""
 
     states: dict[str, int]
     oldest_s: float
