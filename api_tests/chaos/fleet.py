@@ -170,7 +170,9 @@ def fleet(folder: Path, seed: int, *, captures: int = 200, rounds: int = 3) -> I
                 wait_until(lambda: answers(asking), "the API answers")
                 for worker in workers:
                     worker.start()
-                wait_until(lambda: len(asking.get("/v1/workers").json()["items"]) == len(workers), "workers register")
+                wait_until(
+                    lambda: len(asking.get("/v1/workers").json()["items"]) == len(workers), "workers register", 180
+                )
             yield chaos
         finally:
             for part in (*workers, api):
