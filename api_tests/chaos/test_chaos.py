@@ -9,6 +9,7 @@ import pytest
 from api_tests.chaos.fleet import VICTIMS, Found, fleet
 
 
+@pytest.mark.timeout(900)  # half a minute on a quiet machine; minutes on a busy one
 @pytest.mark.parametrize("seed", [1, 2])
 def test_nothing_is_lost_and_nothing_counts_twice(seed: int, tmp_path: Path) -> None:
     with fleet(tmp_path, seed, rounds=2) as chaos:
