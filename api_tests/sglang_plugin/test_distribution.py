@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from graphgate_sglang import plugin
 
 from api_tests.material import ROOT
 from api_tests.sglang_plugin.engines import PLUGIN, SOURCE, engine_at
 from api_tests.sglang_plugin.test_rule import NAMED
+from engine.sglang.releases import known_releases
 
 MODULES = sorted(SOURCE.glob("graphgate_sglang/*.py"))
 
@@ -38,6 +40,10 @@ def test_it_imports_nothing_but_the_engine_and_the_standard_library() -> None:
                 assert node.level == 0
                 roots.add(str(node.module).partition(".")[0])
     assert roots - sys.stdlib_module_names == {"graphgate_sglang", "sglang", "torch"}
+
+
+def test_it_knows_the_releases_that_graphgate_knows() -> None:
+    assert (plugin.OLDEST, plugin.NEWEST) == tuple(tuple(map(int, known_releases()[i].split("."))) for i in (0, -1))
 
 
 def test_only_inkling_is_named() -> None:
