@@ -43,7 +43,8 @@ def test_it_imports_nothing_but_the_engine_and_the_standard_library() -> None:
 
 
 def test_it_knows_the_releases_that_graphgate_knows() -> None:
-    assert (plugin.OLDEST, plugin.NEWEST) == tuple(tuple(map(int, known_releases()[i].split("."))) for i in (0, -1))
+    oldest, *_, newest = known_releases()
+    assert [tuple(map(int, release.split("."))) for release in (oldest, newest)] == [plugin.OLDEST, plugin.NEWEST]
 
 
 def test_only_inkling_is_named() -> None:
