@@ -12,7 +12,7 @@ import pytest
 
 from api_tests.cli.command import graphgate
 from api_tests.planted import plant
-from api_tests.security.guarded import Guarded, guarded_server, keys, make_key
+from api_tests.security.guarded import Guarded, keys, make_key
 from service.security.keyring import REMEMBERED_S
 from service.security.keys import make_key as new_key
 from service.security.keys import prefix_of
@@ -86,10 +86,13 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, words: tuple[str, ...]) -> 
     assert "What to change" in done.err
 
 
-def test_a_revoked_key_stops_working_within_the_stated_time(tmp_path: Path) -> None:
-    with guarded_server(tmp_path, {"one": ("--scope", "validate")}) as guarded, guarded.client("one") as client:
+def test_a_revoked_key_stops_working_within_the_stated_time(guarded: Guarded) -> None:
+    data = guarded.server.data
+    key = make_key(data, "soon-gone", "--scope", "validate")
+    with guarded.client() as client:
+        client.headers["X-API-Key"] = key
         assert client.get("/v1/rules").status_code == 200
-        assert keys(tmp_path, "revoke", guarded.keys["one"]).code == 0
+        assert keys(data, "revoke", key).code == 0
         time.sleep(REMEMBERED_S)
         answer = client.get("/v1/rules")
         assert answer.status_code == 401

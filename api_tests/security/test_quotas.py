@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from api_tests.postgres import running_postgres
-from api_tests.security.guarded import guarded_server
+from api_tests.security.guarded import Guarded, make_key
 from api_tests.service.launches import ACCEPTED
 from service.security.identity import Identity
 from service.security.quota import reserving
@@ -140,9 +140,10 @@ def capture_of(**options: Any) -> dict[str, Any]:
     return {**ACCEPTED, "capture": {"sizes": 1, **options}}
 
 
-def test_over_http_the_answer_names_the_quota(tmp_path: Path) -> None:
-    keys = {"one": ("--scope", "capture", "--gpu-seconds", "200/day"), "two": ("--scope", "capture")}
-    with guarded_server(tmp_path, keys, GRAPHGATE_EMBEDDED_WORKER="off") as guarded, guarded.client("one") as client:
+def test_over_http_the_answer_names_the_quota(guarded: Guarded) -> None:
+    key = make_key(guarded.server.data, "one", "--scope", "capture", "--gpu-seconds", "200/day")
+    with guarded.client() as client:
+        client.headers["X-API-Key"] = key
         first = client.post("/v1/captures", json=capture_of(timeout_s=150, device="cuda"))
         assert first.status_code == 202
         second = client.post("/v1/captures", json=capture_of(timeout_s=60))
@@ -154,7 +155,7 @@ def test_over_http_the_answer_names_the_quota(tmp_path: Path) -> None:
         assert (quota["name"], quota["gpu_seconds"]["limit"], quota["gpu_seconds"]["left"]) == ("one", 200, 50)
         assert client.delete(f"/v1/captures/{first.json()['id']}").status_code == 200
         assert client.get("/v1/quota").json()["gpu_seconds"]["taken"] == 0
-        with guarded.client("two") as other:
+        with guarded.client("capture") as other:
             assert other.get("/v1/quota").json()["gpu_seconds"]["limit"] is None
 
 
