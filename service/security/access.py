@@ -60,11 +60,13 @@ class Guard:
         Raises:
             Problem: they do not say, or not so that it is taken; or they failed too often.
         """
-        source = _network(address_of(scope))
         try:
             text = credential(scope)
+            remembered = self.keyring.remembered(text)
+            if remembered is not None:
+                return remembered
             if not self.keyring.knows(text):
-                self._check(await self.rates.take(self.failures, f"failed:{source}", cost=0))
+                self._check(await self.rates.take(self.failures, f"failed:{_network(address_of(scope))}", cost=0))
             if self.oidc is not None and not text.startswith("gg_"):
                 return await self.oidc.identity(text)
             return await self.keyring.identity(text)
@@ -75,7 +77,7 @@ class Guard:
             raise store_problem(scope, error) from None
         except Refused as refused:
             self.metrics.refused("unauthenticated")
-            self._check(await self.rates.take(self.failures, f"failed:{source}"))
+            self._check(await self.rates.take(self.failures, f"failed:{_network(address_of(scope))}"))
             await self._denied(scope, refused.actor or "unknown", f"{refused.reason}: {refused.detail}")
             raise _unauthenticated(refused) from None
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.problems import Problem
 from service.security.identity import SCOPES, Identity
-from service.security.keys import digest_of, prefix_of, same
+from service.security.keys import PREFIX_LENGTH, digest_of, prefix_of, same
 from service.security.refusal import Refused
 from service.store.database import now
 from service.store.keys import KeyRow, Keys
@@ -42,6 +42,13 @@ class Keyring:
         """Whether this very key was good when it was last looked up, however long ago."""
         known = self._known.get(prefix_of(text) or "")
         return known is not None and same(known[0].digest, digest_of(text))
+
+    def remembered(self, text: str) -> Identity | None:
+        """Whose key it is, where that was looked up a moment ago and still holds: the way of most requests."""
+        known = self._known.get(text[3 : 3 + PREFIX_LENGTH])
+        if known is None or time.monotonic() - known[2] >= REMEMBERED_S or not same(known[0].digest, digest_of(text)):
+            return None
+        return known[1] if known[0].ended(now()) is None else None
 
     async def identity(self, text: str) -> Identity:
         """Whose key it is.
