@@ -42,7 +42,6 @@ def _bar() -> Iterator[Callable[[CaptureEvent], None]]:
     tqdm.monitor_interval = 0  # no thread beside the supervisor's pipes
     form = "{desc}: |{bar}| {n_fmt} of {total_fmt}{postfix}, {elapsed}"
     with tqdm(total=1, desc="starting", file=sys.stderr, leave=False, bar_format=form, **_columns()) as bar:
-
         totals: dict[str, int] = {}
 
         def show(event: CaptureEvent) -> None:
