@@ -15,6 +15,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from api_tests.postgres import running_postgres
 from api_tests.server import RunningServer, free_port, running_server
 from api_tests.service.launches import ACCEPTED, REJECTED, SMALL_CAPTURE, wait_for_end
 
@@ -129,3 +130,15 @@ def test_a_worker_says_that_its_address_is_taken(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert f"GRAPHGATE_METRICS_ADDRESS is '{address}'" in err.decode()
     assert "Traceback" not in (out + err).decode()
+
+
+def test_a_database_that_is_away_is_told_and_nothing_guessed(tmp_path: Path) -> None:
+    with running_postgres() as database:
+        url = database.fresh_database()
+        with running_server(tmp_path, GRAPHGATE_DATABASE_URL=url) as server, server.client() as client:
+            assert value(samples(client), "graphgate_database_up") == 1
+            database.kill()
+            away = samples(client)
+            database.start()
+    assert away[("graphgate_database_up", frozenset())] == 0
+    assert not any(name in ("graphgate_captures", "graphgate_workers") for name, _ in away)

@@ -18,6 +18,7 @@ CENSUS = {
     "graphgate_captures": "Captures that wait, run, or were given up and are still kept, by state",
     "graphgate_queue_age_seconds": "Seconds that the oldest waiting capture has waited",
     "graphgate_workers": "Workers that gave a sign of life lately, by kind: cpu, or the GPU",
+    "graphgate_captures_unserved": "Captures that wait for a kind of worker of which there is none, by that kind",
 }
 """The metrics that are asked for each time."""
 
@@ -47,6 +48,7 @@ class CensusCollector(Collector):
         yield _gauge("graphgate_captures", census.states, "state")
         yield _gauge("graphgate_queue_age_seconds", {}, "", census.oldest_s)
         yield _gauge("graphgate_workers", census.workers, "kind")
+        yield _gauge("graphgate_captures_unserved", census.unserved, "kind")
 
 
 def _gauge(name: str, values: Mapping[str, float], label: str, single: float | None = None) -> GaugeMetricFamily:

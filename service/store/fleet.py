@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, update
 
 from service.fleet.needs import Ability, Need
 from service.store.audit import AuditEntry, note_action
@@ -169,16 +169,6 @@ class WaitingList:
             )
             if changed.rowcount:
                 note(connection, identity, "waiting", {"waiting_for": kind, **_told(kind)})
-
-    def unserved(self) -> dict[str, int]:
-        """How many captures wait for each kind of worker that is not there."""
-        query = (
-            select(captures.c.waiting_for, func.count())
-            .where(captures.c.state == "queued", captures.c.waiting_for.is_not(None))
-            .group_by(captures.c.waiting_for)
-        )
-        with self._database.read() as connection:
-            return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def _told(kind: str | None) -> dict[str, str]:
