@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from api_tests.postgres import PASSWORD, running_postgres
+from api_tests.postgres import PASSWORD, PostgresServer, running_postgres
 from api_tests.server import running_server
 from api_tests.service.launches import ACCEPTED, validate
 from api_tests.service.test_bad_requests import assert_problem
@@ -54,12 +54,22 @@ def test_the_start_waits_for_a_database_that_starts_later(tmp_path: Path) -> Non
     with running_postgres(durable=True) as postgres:
         url = postgres.fresh_database()
         postgres.kill()
-        later = threading.Timer(1.0, postgres.start)
+        later = threading.Thread(target=_start_once_waited_for, args=(postgres, tmp_path))
         later.start()
         with running_server(tmp_path, GRAPHGATE_DATABASE_URL=url) as server, server.client() as api:
             assert validate(api, ACCEPTED).status_code == 200
             assert "does not answer yet" in server.log.read_text()
         later.join()
+
+
+def _start_once_waited_for(postgres: PostgresServer, logs: Path) -> None:
+    """Start the database when a log says that it is waited for; after 20 s in any case, so that the test can fail."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if any("does not answer yet" in log.read_text() for log in logs.glob("server-*.log")):
+            break
+        time.sleep(0.05)
+    postgres.start()
 
 
 def _first_answer(api: httpx.Client) -> httpx.Response:
