@@ -8,13 +8,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
-from api_tests.capture.inside import captured  # noqa: E402
-from api_tests.capture.jobs import job  # noqa: E402 - torch may be absent
-from engine.capture.models.mixer import UnsupportedLayer  # noqa: E402
-from engine.capture.options import Allocation  # noqa: E402
-from engine.capture.style import Activation, Routing, Style  # noqa: E402
-from engine.launch import Phase  # noqa: E402
-from engine.models.facts import LayerKind  # noqa: E402
+from api_tests.capture.inside import captured
+from api_tests.capture.jobs import job
+from engine.capture.models.mixer import UnsupportedLayer
+from engine.capture.options import Allocation
+from engine.capture.style import Activation, Routing, Style
+from engine.launch import Phase
+from engine.models.facts import LayerKind
 
 RECURRENT: list[tuple[LayerKind, ...]] = [
     ("gdn", "attention"),

@@ -11,15 +11,15 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
-from torch import Tensor  # noqa: E402 - torch may be absent
+from torch import Tensor
 
-from api_tests.capture.inside import captured  # noqa: E402
-from api_tests.capture.jobs import LLAMA, QWEN3_NEXT, job  # noqa: E402
-from engine.capture.attention.full import FullAttentionBackend  # noqa: E402
-from engine.capture.attention.linear import LinearAttentionBackend  # noqa: E402
-from engine.capture.models.mixer import Mixer  # noqa: E402
-from engine.capture.runners.inputs import StaticInputs  # noqa: E402
-from engine.capture.setup import Parts  # noqa: E402
+from api_tests.capture.inside import captured
+from api_tests.capture.jobs import LLAMA, QWEN3_NEXT, job
+from engine.capture.attention.full import FullAttentionBackend
+from engine.capture.attention.linear import LinearAttentionBackend
+from engine.capture.models.mixer import Mixer
+from engine.capture.runners.inputs import StaticInputs
+from engine.capture.setup import Parts
 
 HYBRID = job(QWEN3_NEXT, allocation="per-phase")
 

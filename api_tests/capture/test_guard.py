@@ -9,14 +9,14 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
-from torch import Tensor  # noqa: E402 - torch may be absent
+from torch import Tensor
 
-from engine.capture.attention.batch import ForwardBatch, ForwardMode  # noqa: E402
-from engine.capture.attention.full import FullAttentionBackend  # noqa: E402
-from engine.capture.attention.guard import GraphStateError, same_device  # noqa: E402
-from engine.capture.attention.linear import LinearAttentionBackend  # noqa: E402
-from engine.capture.attention.pools import Pools  # noqa: E402
-from engine.capture.options import Allocation  # noqa: E402
+from engine.capture.attention.batch import ForwardBatch, ForwardMode
+from engine.capture.attention.full import FullAttentionBackend
+from engine.capture.attention.guard import GraphStateError, same_device
+from engine.capture.attention.linear import LinearAttentionBackend
+from engine.capture.attention.pools import Pools
+from engine.capture.options import Allocation
 
 CPU = torch.device("cpu")
 ROWS = 4

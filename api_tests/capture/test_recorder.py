@@ -9,11 +9,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
-from torch import Tensor  # noqa: E402 - torch may be absent
+from torch import Tensor
 
-from engine.capture.recorders.aten import AtenRecorder  # noqa: E402
-from engine.capture.recorders.base import CaptureRefused, break_here  # noqa: E402
-from engine.capture.recorders.cuda import CudaGraphRecorder  # noqa: E402
+from engine.capture.recorders.aten import AtenRecorder
+from engine.capture.recorders.base import CaptureRefused, break_here
+from engine.capture.recorders.cuda import CudaGraphRecorder
 
 RECORDER = AtenRecorder(torch.device("cpu"))
 

@@ -11,21 +11,21 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
-from api_tests.capture.inside import captured  # noqa: E402 - torch may be absent
-from api_tests.material import material  # noqa: E402
-from engine.capture.estimate import ESTIMATE_RULE, Estimate  # noqa: E402
-from engine.capture.fitting import needed_bytes, width_for  # noqa: E402
-from engine.capture.job import CaptureJob, job_for  # noqa: E402
-from engine.capture.options import CaptureOptions  # noqa: E402
-from engine.capture.report import CaptureReport  # noqa: E402
-from engine.capture.runners.estimating import kept_of_each_sort  # noqa: E402
-from engine.capture.shape import WHOLE, ModelShape, scaled_shape  # noqa: E402
-from engine.capture.supervisor import Supervisor  # noqa: E402
-from engine.launch import Phase  # noqa: E402
-from engine.models.catalogue import find  # noqa: E402
-from engine.models.facts import ModelFacts  # noqa: E402
-from engine.models.reading import facts_of  # noqa: E402
-from engine.verdict import PhaseGraph  # noqa: E402
+from api_tests.capture.inside import captured
+from api_tests.material import material
+from engine.capture.estimate import ESTIMATE_RULE, Estimate
+from engine.capture.fitting import needed_bytes, width_for
+from engine.capture.job import CaptureJob, job_for
+from engine.capture.options import CaptureOptions
+from engine.capture.report import CaptureReport
+from engine.capture.runners.estimating import kept_of_each_sort
+from engine.capture.shape import WHOLE, ModelShape, scaled_shape
+from engine.capture.supervisor import Supervisor
+from engine.launch import Phase
+from engine.models.catalogue import find
+from engine.models.facts import ModelFacts
+from engine.models.reading import facts_of
+from engine.verdict import PhaseGraph
 
 NEXT = "Qwen/Qwen3-Next-80B-A3B-Instruct"
 

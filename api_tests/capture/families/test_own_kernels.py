@@ -13,17 +13,17 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
-from torch import Tensor, nn  # noqa: E402 - torch may be absent
+from torch import Tensor, nn
 
-from api_tests.capture.families.served import ServedLayer, randomise, worst_difference  # noqa: E402
-from engine.capture.attention.batch import ForwardBatch  # noqa: E402
-from engine.capture.models.families.bailing import BailingLightningAttention  # noqa: E402
-from engine.capture.models.families.eagle import ChannelMix, TimeMix  # noqa: E402
-from engine.capture.models.families.inkling import RELATIVE_DIM, RELATIVE_EXTENT  # noqa: E402
-from engine.capture.models.families.jet import JetBlock  # noqa: E402
-from engine.capture.models.families.lightning import slopes  # noqa: E402
-from engine.capture.shape import ModelShape  # noqa: E402
-from engine.capture.style import Style  # noqa: E402
+from api_tests.capture.families.served import ServedLayer, randomise, worst_difference
+from engine.capture.attention.batch import ForwardBatch
+from engine.capture.models.families.bailing import BailingLightningAttention
+from engine.capture.models.families.eagle import ChannelMix, TimeMix
+from engine.capture.models.families.inkling import RELATIVE_DIM, RELATIVE_EXTENT
+from engine.capture.models.families.jet import JetBlock
+from engine.capture.models.families.lightning import slopes
+from engine.capture.shape import ModelShape
+from engine.capture.style import Style
 
 
 def layer_of(

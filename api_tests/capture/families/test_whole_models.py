@@ -16,9 +16,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 transformers = pytest.importorskip("transformers", reason="the reference implementations are not installed")
 
-from torch import Tensor  # noqa: E402 - torch may be absent
+from torch import Tensor
 
-from api_tests.capture.families.published_weights import (  # noqa: E402
+from api_tests.capture.families.published_weights import (
     as_they_are,
     gpt_oss,
     granite,
@@ -28,7 +28,7 @@ from api_tests.capture.families.published_weights import (  # noqa: E402
     qwen3_5,
     zero_centred,
 )
-from api_tests.capture.families.served import (  # noqa: E402
+from api_tests.capture.families.served import (
     Served,
     Weights,
     randomise,

@@ -11,19 +11,19 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the worker extra is not installed")
 
-from torch import Tensor  # noqa: E402 - torch may be absent
+from torch import Tensor
 
-from api_tests.capture.inside import captured  # noqa: E402
-from api_tests.capture.jobs import LLAMA, QWEN3_NEXT, job  # noqa: E402
-from engine.capture.attention.batch import ForwardBatch, ForwardMode  # noqa: E402
-from engine.capture.job import CaptureJob  # noqa: E402
-from engine.capture.runners.base import CudaGraphRunner  # noqa: E402
-from engine.capture.runners.decode import DecodeCudaGraphRunner  # noqa: E402
-from engine.capture.runners.live import LiveBatches  # noqa: E402
-from engine.capture.runners.prefill import PrefillCudaGraphRunner  # noqa: E402
-from engine.capture.runners.requests import TRACK_INTERVAL, Part, chunked, composed  # noqa: E402
-from engine.capture.setup import CaptureSetup, Parts  # noqa: E402
-from engine.launch import Phase  # noqa: E402
+from api_tests.capture.inside import captured
+from api_tests.capture.jobs import LLAMA, QWEN3_NEXT, job
+from engine.capture.attention.batch import ForwardBatch, ForwardMode
+from engine.capture.job import CaptureJob
+from engine.capture.runners.base import CudaGraphRunner
+from engine.capture.runners.decode import DecodeCudaGraphRunner
+from engine.capture.runners.live import LiveBatches
+from engine.capture.runners.prefill import PrefillCudaGraphRunner
+from engine.capture.runners.requests import TRACK_INTERVAL, Part, chunked, composed
+from engine.capture.setup import CaptureSetup, Parts
+from engine.launch import Phase
 
 RECURRENT = job(
     ("gdn", "mamba2", "attention"), prefill_sizes=(4, 8), decode_sizes=(2, 4), allocation="per-phase", max_requests=3
